@@ -1,0 +1,33 @@
+# Touchstone. `make demo` shows what it does, `make test` checks it.
+.PHONY: build test demo lint bench baseline clean
+
+GO      ?= go
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
+
+# One static binary, with prompts, workloads, the tiny model and its baseline inside.
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/touchstone ./harness/cmd/touchstone
+
+# Everything except what has a target of its own. Closes with "N passed, N failed, N skipped".
+test: lint
+	@GINKGO_NO_COLOR=TRUE $(GO) test -json -timeout 15m ./... | $(GO) run ./harness/cmd/tally
+
+# Records a good build, passes it again, catches two broken ones, measures throughput.
+demo: build
+	@$(GO) run ./harness/cmd/demo bin/touchstone
+
+lint:
+	@test -z "$$(gofmt -l suites fixtures harness)" || { gofmt -l suites fixtures harness; echo "not formatted: run gofmt -w on them"; exit 1; }
+	@$(GO) vet ./...
+	@$(GO) tool staticcheck ./...
+
+# Speed, side by side with its references. Nothing here passes or fails.
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 3x ./harness/...
+
+# Records the baseline of the tiny model anew. Review the diff before you commit it.
+baseline: build
+	bin/touchstone record --as tiny --tier full --baselines fixtures/baselines --force
+
+clean:
+	rm -rf bin

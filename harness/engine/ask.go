@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+
+	"touchstone/harness/exchange"
+)
+
+// neutral are the sampling fields that switch a server's hidden defaults off
+// (generation_config.json, llama-server's min_p 0.05): without them "greedy"
+// and "the model's own distribution" are somebody else's settings. No server
+// knows all of them, and a strict one refuses a request for a single one.
+var neutral = []struct {
+	name  string
+	value any
+}{
+	{"top_p", 1}, {"top_k", -1}, {"min_p", 0}, {"presence_penalty", 0}, {"frequency_penalty", 0},
+	{"repetition_penalty", 1}, // vLLM, SGLang
+	{"repeat_penalty", 1},     // llama.cpp
+}
+
+// askNeutral finds the fields that the server takes: all at once, or else one
+// by one.
+func askNeutral(ctx context.Context, s Server, api exchange.API) map[string]any {
+	all := map[string]any{}
+	for _, f := range neutral {
+		all[f.name] = f.value
+	}
+	if s.Do(ctx, tiny(api, all)).Failure == nil {
+		return all
+	}
+	taken := map[string]any{}
+	for _, f := range neutral {
+		if s.Do(ctx, tiny(api, map[string]any{f.name: f.value})).Failure == nil {
+			taken[f.name] = f.value
+		}
+	}
+	return taken
+}
+
+// tiny is the smallest request that generates.
+func tiny(api exchange.API, params map[string]any) exchange.Request {
+	r := exchange.Request{ID: "engine/" + string(api), Probe: "engine", API: api,
+		Params: map[string]any{"max_tokens": 1, "temperature": 0}}
+	if api == exchange.Chat {
+		r.Messages = []exchange.Message{{Role: "user", Content: "Say yes."}}
+	} else {
+		r.Prompt = "Say yes."
+	}
+	maps.Copy(r.Params, params)
+	return r
+}
+
+// question is one experiment: a request, and what its reply must hold for
+// the capability to be there.
+type question struct {
+	cap    exchange.Capability
+	api    exchange.API
+	params map[string]any
+	shape  func(*exchange.Request)
+	holds  func(*exchange.Reply) bool
+}
+
+var questions = []question{
+	{cap: exchange.CapChat, api: exchange.Chat, holds: always},
+	{cap: exchange.CapCompletions, api: exchange.Completions, holds: always},
+	{cap: exchange.CapTokenIDs, api: exchange.Chat, params: map[string]any{"return_token_ids": true}, holds: func(r *exchange.Reply) bool { return len(r.TokenIDs) > 0 }},
+	{cap: exchange.CapPromptIDs, api: exchange.Chat, params: map[string]any{"return_token_ids": true}, holds: func(r *exchange.Reply) bool { return len(r.PromptTokenIDs) > 0 }},
+	{cap: exchange.CapLogprobs, api: exchange.Chat, params: map[string]any{"logprobs": true, "top_logprobs": 2},
+		holds: func(r *exchange.Reply) bool {
+			return len(r.Tokens) > 0 && r.Tokens[0].Logprob != nil && len(r.Tokens[0].Top) > 1
+		}},
+	{cap: exchange.CapTokenPrompt, api: exchange.Completions,
+		shape: func(r *exchange.Request) { r.Prompt, r.PromptIDs = "", []int{1, 2, 3} },
+		holds: func(r *exchange.Reply) bool { return r.Usage == nil || r.Usage.Prompt == 3 }},
+	{cap: exchange.CapStream, api: exchange.Chat, shape: stream, holds: func(r *exchange.Reply) bool { return r.Done }},
+	{cap: exchange.CapStreamUsage, api: exchange.Chat, params: map[string]any{"stream_options": map[string]any{"include_usage": true}},
+		shape: stream, holds: func(r *exchange.Reply) bool { return r.Usage != nil }},
+	{cap: exchange.CapIgnoreEOS, api: exchange.Chat, params: map[string]any{"ignore_eos": true, "max_tokens": 40},
+		holds: func(r *exchange.Reply) bool { return r.Usage != nil && r.Usage.Completion == 40 }},
+}
+
+func always(*exchange.Reply) bool   { return true }
+func stream(r *exchange.Request)    { r.Stream = true }
+func cached(r *exchange.Reply) bool { return r.Usage != nil && r.Usage.Cached != nil }
+func refused(status int) bool {
+	return status >= 400 && status < 500 && status != http.StatusTooManyRequests
+}
+func known(s exchange.State) bool { return s != exchange.Unknown }
+
+// ask fills in the capabilities. A request that the server refuses means
+// absent; one that it accepts without the wanted effect means absent too,
+// except where it promised the effect (see lies). A request that died leaves
+// the capability unknown: that is the server's fault and no fact about it.
+func ask(ctx context.Context, s Server, t *exchange.Target) {
+	for _, q := range questions {
+		if needs, ok := prerequisite[q.cap]; ok && !t.Can(needs) && known(t.Capabilities[needs]) {
+			t.Capabilities[q.cap] = exchange.Absent
+			continue
+		}
+		r := tiny(q.api, q.params)
+		if q.shape != nil {
+			q.shape(&r)
+		}
+		x := s.Do(ctx, r)
+		reply, failure := exchange.Decode(x)
+		switch {
+		case refused(x.Status):
+			t.Capabilities[q.cap] = exchange.Absent
+		case failure != nil:
+			t.Capabilities[q.cap] = exchange.Unknown
+		case q.holds(reply):
+			t.Capabilities[q.cap] = exchange.Present
+		case q.cap == exchange.CapIgnoreEOS:
+			t.Capabilities[q.cap] = exchange.Lies
+		default:
+			t.Capabilities[q.cap] = exchange.Absent
+		}
+		if failure == nil {
+			if cached(reply) {
+				t.Capabilities[exchange.CapCachedTokens] = exchange.Present
+			}
+			if t.Fingerprint == "" {
+				t.Fingerprint = reply.Fingerprint
+			}
+		}
+	}
+	if !known(t.Capabilities[exchange.CapCachedTokens]) {
+		t.Capabilities[exchange.CapCachedTokens] = exchange.Absent
+	}
+	t.Capabilities[exchange.CapTokenize] = tokenizes(ctx, s, t)
+	t.Neutral = map[string]any{}
+	switch {
+	case t.Can(exchange.CapChat):
+		t.Neutral = askNeutral(ctx, s, exchange.Chat)
+	case t.Can(exchange.CapCompletions):
+		t.Neutral = askNeutral(ctx, s, exchange.Completions)
+	}
+}
+
+// prerequisite spares requests that can't succeed.
+var prerequisite = map[exchange.Capability]exchange.Capability{
+	exchange.CapTokenPrompt: exchange.CapCompletions,
+	exchange.CapStreamUsage: exchange.CapStream,
+}
+
+// tokenizes asks /tokenize in vLLM's form, then in llama.cpp's, and notes
+// which one is understood.
+func tokenizes(ctx context.Context, s Server, t *exchange.Target) exchange.State {
+	for _, field := range []string{"prompt", "content"} {
+		body, err := json.Marshal(map[string]any{"model": t.Model, field: "Say yes."})
+		if err != nil {
+			return exchange.Absent
+		}
+		status, _, reply, err := s.Post(ctx, exchange.Tokenize.Path(), body)
+		var got struct {
+			Tokens []int `json:"tokens"`
+		}
+		if err == nil && status == http.StatusOK && json.Unmarshal(reply, &got) == nil && len(got.Tokens) > 0 {
+			t.TokenizeField = field
+			return exchange.Present
+		}
+	}
+	return exchange.Absent
+}

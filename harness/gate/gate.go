@@ -1,0 +1,285 @@
+// Package gate is one run of Touchstone from end to end: find out what the
+// target is, plan, send, keep, and judge what was kept. The suites, `touchstone
+// gate`, `record` and `bench` are this package with different probes; `judge`
+// is its last step alone.
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"touchstone/harness/client"
+	"touchstone/harness/engine"
+	"touchstone/harness/exchange"
+	"touchstone/harness/fixture"
+	"touchstone/harness/load"
+	"touchstone/harness/probe"
+	"touchstone/harness/verdict"
+)
+
+// Options say what is run against what.
+type Options struct {
+	Client     client.Options
+	Wait       engine.Wait
+	Model      string // empty: the only one served
+	ModelAlias string // the name under which the baseline knows the model
+	Tier       string
+	Set        *fixture.Set
+	Baseline   *fixture.Baseline // nil: none
+	Workload   *fixture.Workload // nil: no load
+	Areas      []verdict.Area    // nil: all
+	Out        string            // run folder: a new one, or empty
+	Tool       string            // touchstone and its version
+	Limits     Limits
+	GPUs       int
+	Salt       int64 // of the load's nonces: another one in each run
+	Now        func() time.Time
+	Progress   func(area verdict.Area, done, total int) // may be nil
+	LoadState  func(load.State)                         // may be nil
+}
+
+// Limits bound what a run costs. Zero means none.
+type Limits struct {
+	Concurrency int // requests in flight at most, load apart
+	Requests    int // in the whole run
+	Tokens      int // generated in the whole run, at most
+}
+
+// Run is one run in progress.
+type Run struct {
+	Target  exchange.Target
+	prompts []fixture.Prompt
+	opts    Options
+	client  *client.Client
+	folder  *exchange.Run
+	plan    map[verdict.Area][]exchange.Request
+	session *probe.Session
+
+	mu   sync.Mutex
+	done map[verdict.Area]bool
+}
+
+// Open asks the target, checks that the baseline is one of the same model,
+// makes the plan and creates the run folder. Nothing of the plan is sent yet.
+func Open(ctx context.Context, o Options) (*Run, error) {
+	c, err := client.New(o.Client)
+	if err != nil {
+		return nil, err
+	}
+	target, err := engine.Find(ctx, c, o.Model, o.Wait)
+	if err != nil {
+		return nil, err
+	}
+	if err := comparable(o.Baseline, target, o.ModelAlias); err != nil {
+		return nil, err
+	}
+	r := &Run{Target: target, opts: o, client: c, done: map[verdict.Area]bool{}}
+	r.prompts = o.Set.Select(o.Tier, modelName(o, target))
+	r.plan, err = Plan(o, target)
+	if err != nil {
+		return nil, err
+	}
+	meta := exchange.Meta{
+		Tool: o.Tool, Started: o.Now().UTC(), Tier: o.Tier, Target: target,
+		Concurrency: o.Limits.Concurrency, GPUs: o.GPUs, Seed: o.Salt, Thresholds: probe.Thresholds(),
+	}
+	if o.Baseline != nil {
+		meta.Baseline = o.Baseline.Name
+	}
+	r.folder, err = exchange.Create(o.Out, meta, r.planned())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.saveInputs(); err != nil {
+		return nil, err
+	}
+	r.session = &probe.Session{
+		Do: c.Do, Keep: r.folder.Append, Concurrency: max(1, o.Limits.Concurrency), Progress: o.Progress,
+	}
+	return r, nil
+}
+
+// modelName is the name by which prompts choose: what the model was called
+// when the baseline was made, if an alias says so.
+func modelName(o Options, t exchange.Target) string {
+	if o.ModelAlias != "" {
+		return o.ModelAlias
+	}
+	return t.Model
+}
+
+// comparable refuses a baseline of another model. The same model with other
+// token ids passes here: that is a finding.
+func comparable(b *fixture.Baseline, t exchange.Target, alias string) error {
+	if b == nil {
+		return nil
+	}
+	if b.Target.Model != t.Model && b.Target.Model != alias {
+		return &engine.Error{Kind: engine.Usage,
+			Msg:  fmt.Sprintf("baseline %s was recorded on model %q, the target serves %q", b.Name, b.Target.Model, t.Model),
+			Hint: fmt.Sprintf("if only the name differs, give --model-alias %q; else record a baseline of this model", b.Target.Model)}
+	}
+	if was, is := b.Target.VocabSize, t.VocabSize; was != 0 && is != 0 && was != is {
+		return &engine.Error{Kind: engine.Usage,
+			Msg:  fmt.Sprintf("baseline %s was recorded on a vocabulary of %d tokens, the target has %d", b.Name, was, is),
+			Hint: "this is another model: record a baseline of it"}
+	}
+	return nil
+}
+
+// Plan makes the requests of every area, within the limits: the load is cut
+// first, and what still doesn't fit is refused before anything is sent.
+func Plan(o Options, target exchange.Target) (map[verdict.Area][]exchange.Request, error) {
+	env := probe.Env{Target: target, Prompts: o.Set.Select(o.Tier, modelName(o, target)), Workload: o.Workload, Salt: o.Salt}
+	plan := map[verdict.Area][]exchange.Request{}
+	requests, tokens := 0, 0
+	for _, p := range probe.All() {
+		a := p.Area()
+		if o.Areas != nil && !slices.Contains(o.Areas, a) {
+			continue
+		}
+		rs := p.Plan(env)
+		if a == verdict.Throughput {
+			rs = cut(rs, o.Limits, requests, tokens)
+		}
+		plan[a] = rs
+		requests += len(rs)
+		tokens += probe.TokensAtMost(rs)
+	}
+	if l := o.Limits; l.Requests > 0 && requests > l.Requests || l.Tokens > 0 && tokens > l.Tokens {
+		return nil, &engine.Error{Kind: engine.Usage,
+			Msg:  fmt.Sprintf("tier %s sends %d requests that may generate %d tokens, more than the limits of %s; nothing was sent", o.Tier, requests, tokens, l),
+			Hint: "--tier smoke asks least; --dry-run shows what a tier sends"}
+	}
+	if requests == 0 {
+		return nil, &engine.Error{Kind: engine.Usage, Msg: "nothing to send: no prompt suits this model and tier", Hint: "check --prompts, --fixtures and --model"}
+	}
+	return plan, nil
+}
+
+func (l Limits) String() string {
+	s := ""
+	if l.Requests > 0 {
+		s = fmt.Sprintf("%d requests", l.Requests)
+	}
+	if l.Tokens > 0 {
+		if s != "" {
+			s += " and "
+		}
+		s += fmt.Sprintf("%d tokens", l.Tokens)
+	}
+	return s
+}
+
+// cut shortens a load to what the limits leave.
+func cut(rs []exchange.Request, l Limits, requests, tokens int) []exchange.Request {
+	for i := range rs {
+		requests++
+		tokens += probe.TokensAtMost(rs[i : i+1])
+		if l.Requests > 0 && requests > l.Requests || l.Tokens > 0 && tokens > l.Tokens {
+			return rs[:i]
+		}
+	}
+	return rs
+}
+
+// Planned returns the requests of the areas, in the order in which they run.
+func (r *Run) Planned(areas ...verdict.Area) []exchange.Request {
+	var out []exchange.Request
+	for _, p := range probe.All() {
+		if slices.Contains(areas, p.Area()) {
+			out = append(out, r.plan[p.Area()]...)
+		}
+	}
+	return out
+}
+
+// planned is the plan as the run folder keeps it.
+func (r *Run) planned() []exchange.Planned {
+	var out []exchange.Planned
+	for _, p := range probe.All() {
+		if rs := r.plan[p.Area()]; len(rs) > 0 {
+			out = append(out, exchange.Planned{Probe: string(p.Area()), Requests: rs})
+		}
+	}
+	return out
+}
+
+// Dir is the run folder.
+func (r *Run) Dir() string { return r.opts.Out }
+
+// Do sends one request outside the plan: warm-up, say. Nothing is kept.
+func (r *Run) Do(ctx context.Context, q exchange.Request) *exchange.Exchange {
+	return r.client.Do(ctx, q)
+}
+
+// Collect sends the requests of an area, once, however often it is called.
+func (r *Run) Collect(ctx context.Context, areas ...verdict.Area) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range areas {
+		if r.done[a] || r.session.Dead() {
+			continue
+		}
+		var err error
+		if a == verdict.Throughput {
+			err = r.load(ctx)
+		} else {
+			err = r.session.Send(ctx, a, r.plan[a])
+		}
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.done[a] = true
+	}
+	return nil
+}
+
+// load sends the load, warm-up first. Warm-up is not kept.
+func (r *Run) load(ctx context.Context) error {
+	requests := r.plan[verdict.Throughput]
+	if len(requests) == 0 {
+		return nil
+	}
+	w := r.opts.Workload
+	_, warmup := load.Plan(*w, load.Limits{Salt: r.opts.Salt})
+	var keep error
+	load.Run(ctx, load.Options{
+		Name: w.Name, Do: r.client.Do, Requests: requests, Warmup: warmup,
+		Concurrency: w.Concurrency, GiveUp: probe.Hopeless, Progress: r.opts.LoadState,
+		OnDone: func(x *exchange.Exchange) {
+			if load.IsWarmup(x.Request) || ctx.Err() != nil && x.Failure != nil {
+				return // an interrupted request is not the server's doing
+			}
+			if err := r.folder.Append(x); err != nil && keep == nil {
+				keep = err
+			}
+		},
+	})
+	return keep
+}
+
+// Outcome collects what the probe of an area reads, and scores it.
+func (r *Run) Outcome(ctx context.Context, area verdict.Area) (probe.Outcome, error) {
+	p, ok := probe.For(area)
+	if !ok {
+		return probe.Outcome{}, fmt.Errorf("no probe for area %q", area)
+	}
+	if err := r.Collect(ctx, p.Reads()...); err != nil {
+		return probe.Outcome{}, err
+	}
+	ev, _, err := Evidence(r.folder)
+	if err != nil {
+		return probe.Outcome{}, err
+	}
+	return p.Score(ev), nil
+}
+
+// Close ends the run: everything is on disk.
+func (r *Run) Close() error { return r.folder.Close() }

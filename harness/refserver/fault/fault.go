@@ -1,0 +1,75 @@
+// Package fault holds the named defects that the reference server can be
+// started with. A fault changes one step of the real computation through a hook
+// of the engine; what comes out wrong is computed wrong, never made up.
+//
+// To add a fault: one file with a [Fault] and its test, and a line in registry.
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"touchstone/harness/refserver/gguf"
+	"touchstone/harness/refserver/llama"
+)
+
+// A Fault is one named defect.
+type Fault struct {
+	Name    string   // as written on the command line
+	Summary string   // what goes wrong, in one sentence
+	Reports []string // public reports of this defect in real engines
+	Finding string   // the check that must catch it
+	Params  []Param  // how it can be weakened or moved
+
+	install func(h *llama.Hooks, f *gguf.File, values map[string]string) error
+}
+
+// A Param is one setting of a fault. All of them have a default.
+type Param struct {
+	Name    string
+	Summary string
+	Default string
+
+	check func(value string) error
+}
+
+// registry lists all faults, one file each.
+func registry() []Fault {
+	return []Fault{attentionOutputLost(), qkvShardOrder()}
+}
+
+// All returns all faults, sorted by name.
+func All() []Fault {
+	all := registry()
+	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// A Setting is a fault with its parameters, ready to install.
+type Setting struct {
+	Fault  Fault
+	Values map[string]string // every parameter, defaults included
+}
+
+// String is the setting as [Parse] reads it, with all parameters.
+func (s Setting) String() string {
+	spec := s.Fault.Name
+	for i, p := range s.Fault.Params {
+		spec += string(":,"[min(i, 1)]) + p.Name + "=" + s.Values[p.Name]
+	}
+	return spec
+}
+
+// Install adds the fault to h, for the model in f. Hooks that are set already
+// run first. A fault that would change nothing about this model is an error: a
+// build must never be called faulty that is not.
+func (s Setting) Install(h *llama.Hooks, f *gguf.File) error {
+	if s.Fault.install == nil {
+		return fmt.Errorf("the zero Setting has no fault; make one with Parse")
+	}
+	if err := s.Fault.install(h, f, s.Values); err != nil {
+		return fmt.Errorf("fault %s: %w", s, err)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package llama
+
+import (
+	"fmt"
+	"math"
+)
+
+// tileRows bounds the rows that go through a chain of matrices together: enough
+// for a matrix that was fetched from memory to be used many times, few enough
+// for all cores to end at about the same time.
+const tileRows = 32
+
+// A step is one forward pass: the rows of the caller, the activations of all of
+// them, and the phases that turn one into the other.
+type step struct {
+	pool   *Pool
+	model  *Model
+	rows   []Row
+	picked []int // the rows that want logits
+	runs   []run
+	layer  int
+	logits []float32
+
+	x    []float32 // [rows × width] the residual stream
+	h    []float32 // [rows × width] normalised
+	qkv  []float32 // [rows × (q + k + v)]
+	att  []float32 // [rows × q]
+	act  []float32 // [rows × ffn]
+	turn []float32 // [rows × ropeDim] cosine and sine of each pair
+
+	chain            []stage // what sweep runs
+	n, tile, tiles   int     // rows in this sweep, rows in a tile, tiles
+	groups           int     // of panels, when cores share columns
+	before, after    []stage // of attention, and all that follows it
+	first, last      []stage
+	byTile, byColumn func(task int, w *worker)
+	attend           func(task int, w *worker)
+}
+
+// A stage computes the rows [lo, hi) of a step, for one panel of its matrix.
+type stage struct {
+	run    func(lo, hi, panel int, w *worker)
+	matrix func() *matrix // nil: the stage takes rows whole
+}
+
+func (s stage) panels() int {
+	if s.matrix == nil {
+		return 1
+	}
+	return s.matrix().panels()
+}
+
+// work is the number of multiply-adds a row.
+func (s stage) work() int {
+	if s.matrix == nil {
+		return 0
+	}
+	m := s.matrix()
+	return m.in * m.out
+}
+
+// init makes the phases once, so that a step allocates no closures.
+func (st *step) init(p *Pool) {
+	st.pool = p
+	st.byTile, st.byColumn, st.attend = st.runTile, st.runColumn, st.attention
+	of := func(get func(*layer) *matrix) func() *matrix {
+		return func() *matrix { return get(&st.model.layers[st.layer]) }
+	}
+	st.first = []stage{{run: st.embed}}
+	st.before = []stage{
+		{run: st.attentionNorm},
+		{run: st.project, matrix: of(func(l *layer) *matrix { return l.qkv })},
+		{run: st.rotateAndStore},
+	}
+	st.after = []stage{
+		{run: st.addAttention, matrix: of(func(l *layer) *matrix { return l.out })},
+		{run: st.ffnNorm},
+		{run: st.gateUp, matrix: of(func(l *layer) *matrix { return l.gate })},
+		{run: st.addDown, matrix: of(func(l *layer) *matrix { return l.down })},
+	}
+	st.last = []stage{
+		{run: st.finalNorm},
+		{run: st.toLogits, matrix: func() *matrix { return st.model.head }},
+	}
+}
+
+// Forward computes one step: it writes the keys and values of all rows into
+// pool, then attends, and fills logits, [k × vocab] row-major in natural-log
+// units before normalisation, for the k rows that have Logits set, in their
+// order. Every row's sequence must have its blocks, and all earlier positions
+// must have been computed or stand in the same call. A call that breaks this
+// contract panics: the scheduler is wrong, not a user.
+//
+// Forward may run on several pools at once, on one pool never.
+func (m *Model) Forward(rows []Row, pool *Pool, logits []float32) {
+	st := &pool.step
+	st.model, st.rows, st.logits = m, rows, logits
+	st.plan()
+	st.check()
+	st.size()
+
+	st.sweep(len(rows), st.first)
+	for l := range m.layers {
+		st.layer = l
+		st.sweep(len(rows), st.before)
+		pool.crew.run(len(st.runs)*m.config.KVHeads, st.attentionWork(), st.attend)
+		if hook := m.hooks.AttentionOutput; hook != nil {
+			hook(l, rows, st.att)
+		}
+		st.sweep(len(rows), st.after)
+	}
+	st.sweep(len(st.picked), st.last)
+	if hook := m.hooks.Logits; hook != nil && len(st.picked) > 0 {
+		hook(rows, logits[:len(st.picked)*m.config.Vocab])
+	}
+	st.rows, st.logits = nil, nil
+}
+
+// plan finds the rows that want logits and the runs of attention.
+func (st *step) plan() {
+	st.picked, st.runs = st.picked[:0], st.runs[:0]
+	for i, r := range st.rows {
+		if r.Logits {
+			st.picked = append(st.picked, i)
+		}
+		if n := len(st.runs); n > 0 && st.rows[i-1].Seq == r.Seq && i-st.runs[n-1].lo < runRows {
+			st.runs[n-1].hi++
+		} else {
+			st.runs = append(st.runs, run{i, i + 1})
+		}
+	}
+}
+
+func (st *step) check() {
+	c := st.model.config
+	if c != st.pool.config {
+		panic("llama: the pool was made for another model")
+	}
+	if want := len(st.picked) * c.Vocab; len(st.logits) < want {
+		panic(fmt.Sprintf("llama: logits has room for %d numbers; %d rows of %d need %d", len(st.logits), len(st.picked), c.Vocab, want))
+	}
+	for i, r := range st.rows {
+		switch {
+		case r.Seq == nil:
+			panic(fmt.Sprintf("llama: row %d has no sequence", i))
+		case r.Token < 0 || int(r.Token) >= c.Vocab:
+			panic(fmt.Sprintf("llama: row %d: token %d is outside the vocabulary of %d", i, r.Token, c.Vocab))
+		case r.Pos < 0 || r.Pos >= c.MaxContext:
+			panic(fmt.Sprintf("llama: row %d: position %d is outside the context of %d", i, r.Pos, c.MaxContext))
+		case r.Pos/BlockSize >= len(r.Seq.Blocks):
+			panic(fmt.Sprintf("llama: row %d: position %d needs %d blocks; sequence %d has %d", i, r.Pos, r.Pos/BlockSize+1, r.Seq.ID, len(r.Seq.Blocks)))
+		case i > 0 && st.rows[i-1].Seq == r.Seq && st.rows[i-1].Pos >= r.Pos:
+			panic(fmt.Sprintf("llama: row %d: position %d after %d in sequence %d; positions must ascend", i, r.Pos, st.rows[i-1].Pos, r.Seq.ID))
+		}
+	}
+	for _, run := range st.runs {
+		r := st.rows[run.hi-1]
+		for _, b := range r.Seq.Blocks[:r.Pos/BlockSize+1] {
+			if b < 0 || int(b) >= st.pool.blocks {
+				panic(fmt.Sprintf("llama: sequence %d has block %d; the pool has %d", r.Seq.ID, b, st.pool.blocks))
+			}
+		}
+	}
+}
+
+// size grows the scratch memory: about 4 KB a row on the tiny model.
+func (st *step) size() {
+	c, n := st.model.config, len(st.rows)
+	st.x = grown(st.x, n*c.Width)
+	st.h = grown(st.h, n*c.Width)
+	st.qkv = grown(st.qkv, n*(c.QWidth()+2*c.KVWidth()))
+	st.att = grown(st.att, n*c.QWidth())
+	st.act = grown(st.act, n*c.FFN)
+	st.turn = grown(st.turn, n*c.RopeDim)
+}
+
+// sweep takes n rows through a chain of stages. With a row for every core,
+// each core takes tiles of rows through the whole chain; with fewer, the cores
+// share the columns of one stage after the other.
+func (st *step) sweep(n int, chain []stage) {
+	if n == 0 {
+		return
+	}
+	st.n, st.chain = n, chain
+	crew := &st.pool.crew
+	if cores := len(crew.workers); n >= cores {
+		st.tiles = roundUp((n+tileRows-1)/tileRows, cores)
+		st.tile = (n + st.tiles - 1) / st.tiles
+		st.tiles = (n + st.tile - 1) / st.tile
+		work := 0
+		for _, s := range chain {
+			work += s.work()
+		}
+		crew.run(st.tiles, n*max(work, minStageWork), st.byTile)
+		return
+	}
+	for i := range chain {
+		st.chain = chain[i : i+1]
+		st.groups = min(chain[i].panels(), 4*len(crew.workers))
+		crew.run(st.groups, n*chain[i].work(), st.byColumn)
+	}
+}
+
+// minStageWork stands for the stages without a matrix, which are not free.
+const minStageWork = 1 << 10
+
+func (st *step) runTile(task int, w *worker) {
+	lo, hi := task*st.tile, min((task+1)*st.tile, st.n)
+	for _, s := range st.chain {
+		for p := range s.panels() {
+			s.run(lo, hi, p, w)
+		}
+	}
+}
+
+func (st *step) runColumn(task int, w *worker) {
+	n := st.chain[0].panels()
+	for p := n * task / st.groups; p < n*(task+1)/st.groups; p++ {
+		st.chain[0].run(0, st.n, p, w)
+	}
+}
+
+// ropeAngles fills the cosine and sine of each rotated pair at a position:
+// angle = position · base^(−2i/dim) (Su et al., RoFormer, equation 15).
+func ropeAngles(turn []float32, pos int, base float64) {
+	for i := 0; i < len(turn); i += 2 {
+		sin, cos := math.Sincos(float64(pos) * math.Pow(base, -float64(i)/float64(len(turn))))
+		turn[i], turn[i+1] = float32(cos), float32(sin)
+	}
+}

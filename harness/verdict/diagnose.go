@@ -1,0 +1,115 @@
+package verdict
+
+import "fmt"
+
+// The causes that can be named.
+const (
+	CauseAttentionLost    = "attention output lost"
+	CauseWeightsMisplaced = "weights misplaced"
+	CauseConstantLogits   = "logits constant"
+)
+
+// rule explains a set of findings, or returns nil.
+type rule func(seen) *Cause
+
+// rules stand in the order in which their causes are listed. The first three
+// exclude each other by construction: whether the distribution moves with the
+// last token, and whether it moves with what stands before, are separate
+// experiments.
+var rules = []rule{constantLogits, attentionLost, weightsMisplaced}
+
+// Diagnose returns the faults that explain the findings. Nothing is named
+// when no check failed, or when no rule fits.
+func Diagnose(findings []Finding) []Cause {
+	s := seen{status: map[string]Status{}, count: map[string]int{}}
+	for _, f := range findings {
+		if old, ok := s.status[f.Check]; !ok || Worse(old, f.Status) == f.Status {
+			s.status[f.Check] = f.Status
+		}
+		if f.Status == Fail {
+			s.count[f.Check]++
+			s.area(AreaOf(f.Check))
+		}
+	}
+	causes := []Cause{}
+	for _, r := range rules {
+		if c := r(s); c != nil {
+			causes = append(causes, *c)
+		}
+	}
+	return causes
+}
+
+// seen is the worst status of each check, and how often each check failed.
+type seen struct {
+	status map[string]Status
+	count  map[string]int
+}
+
+func (s seen) area(a Area)              { s.count[string(a)]++ }
+func (s seen) failed(check string) bool { return s.status[check] == Fail }
+func (s seen) passed(check string) bool {
+	st, ok := s.status[check]
+	return ok && st == Pass
+}
+
+// constantLogits: the distribution doesn't even depend on the last token.
+func constantLogits(s seen) *Cause {
+	if !s.failed(ContextConstant) {
+		return nil
+	}
+	return &Cause{
+		Cause:      CauseConstantLogits,
+		Confidence: "high",
+		Because: "the next-token distribution is the same whatever the last token is; " +
+			"a NaN or an output head that was never filled does this",
+	}
+}
+
+// attentionLost: a model whose attention adds nothing sees only its current
+// token. So the distribution moves with the last token and with nothing else.
+func attentionLost(s seen) *Cause {
+	switch {
+	case s.failed(ContextInsensitive) && s.passed(ContextConstant):
+		return &Cause{
+			Cause:      CauseAttentionLost,
+			Confidence: "high",
+			Because: "different beginnings give the same next-token distribution, while a different last token changes it; " +
+				"only attention carries what stands before the last token",
+		}
+	case s.failed(ContextInsensitive) && !s.failed(ContextConstant):
+		return &Cause{
+			Cause:      CauseAttentionLost,
+			Confidence: "medium",
+			Because: "different beginnings give the same next-token distribution; whether the last token changes it " +
+				"could not be asked, so constant logits are not excluded",
+		}
+	case s.failed(ContextSameAnswer) && !s.failed(ContextConstant) && !s.passed(ContextInsensitive):
+		return &Cause{
+			Cause:      CauseAttentionLost,
+			Confidence: "medium",
+			Because:    "different questions get one and the same answer; there were no log-probabilities to tell more",
+		}
+	}
+	return nil
+}
+
+// weightsMisplaced: the model still reads its whole input (distributions move
+// with beginnings and with the last token) but what it computes from it is
+// wrong for most questions, or falls into loops.
+func weightsMisplaced(s seen) *Cause {
+	if !s.failed(AnchorsAnswers) || !s.passed(ContextInsensitive) || s.failed(ContextConstant) {
+		return nil
+	}
+	c := &Cause{
+		Cause:      CauseWeightsMisplaced,
+		Confidence: "medium",
+		Because: "known answers are wrong as a group, while the next-token distribution still moves with what stands " +
+			"before; so attention reaches the output, and what it works on is wrong",
+	}
+	if n := s.count[string(Coherence)]; n > 0 {
+		c.Confidence = "high"
+		c.Because += fmt.Sprintf("; %d answers are degenerate text", n)
+	}
+	return c
+}
