@@ -67,6 +67,7 @@ type call struct {
 	sent bool           // handed to the transport
 	err  error          // the transport's
 	resp *http.Response // its body is recorded
+	body io.Closer      // the body below the recorder
 	note string         // what the headers add to a failure
 	last error          // of the body: io.EOF at its end
 
@@ -95,8 +96,8 @@ func newCall(ctx context.Context, client *Client, x *exchange.Exchange) *call {
 // connection, and with it the work of the server.
 func (c *call) release() {
 	c.watch.end()
-	if c.resp != nil {
-		c.resp.Body.Close() //nolint:errcheck,gosec // it was only read
+	if c.body != nil {
+		c.body.Close() //nolint:errcheck,gosec // it was only read
 	}
 	c.stop()
 	c.watch.cancel(context.Canceled)
@@ -242,7 +243,10 @@ func (b *recordedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *recordedBody) Close() error { return b.r.Close() }
+// Close does nothing: go-openai closes a body after its first JSON value, and
+// what follows, if only the end of the last chunk, must still be read. The
+// connection is let go by release.
+func (b *recordedBody) Close() error { return nil }
 
 // failure is what the connection and the clock say; nil when the whole body
 // was read, or all of it up to [DONE]. err is go-openai's view, which counts

@@ -142,6 +142,31 @@ func TestAfterDone(t *testing.T) {
 	}
 }
 
+// go-openai stops reading, and closes, once it has one JSON value. What comes
+// behind it is read all the same, and its lateness is no break.
+func TestLateEndOfBody(t *testing.T) {
+	for end, class := range map[string]exchange.Class{"\n": "", "{": exchange.Malformed} {
+		x := hostile(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+			says("application/json", object)(w, r)
+			w.(http.Flusher).Flush()
+			select {
+			case <-time.After(short):
+			case <-r.Context().Done():
+				t.Error("the client hung up")
+			}
+			_, _ = io.WriteString(w, end)
+		}).Do(t.Context(), request(exchange.Completions, false, nil))
+		if string(x.Raw) != object+end {
+			t.Errorf("kept %q", x.Raw)
+		}
+		if class != "" {
+			wantFailure(t, x, class)
+		} else if x.Failure != nil {
+			t.Error(x.Failure)
+		}
+	}
+}
+
 func TestDropped(t *testing.T) {
 	everyForm(t, func(t *testing.T, api exchange.API, streamed bool) {
 		half := hostile(t, Options{}, func(w http.ResponseWriter, _ *http.Request) {

@@ -85,6 +85,7 @@ func (r *recorder) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	c.header(resp)
+	c.body = resp.Body
 	resp.Body = &recordedBody{c, resp.Body}
 	return resp, nil
 }

@@ -80,7 +80,7 @@ var registry = []Check{
 	blankFlood, blankTail, charFlood, charRun, compression, control,
 	doubledWords, empty, fewWords, fragments, gluedWords, loopFlood, mojibake,
 	oneCharacter, periodLoop, promptEcho, repeatedText, replacement,
-	scriptChange, scriptDrift, scriptSalad, specialToken, stutter, symbolSoup,
+	scriptChange, scriptDrift, scriptSalad, specialToken, strayTag, stutter, symbolSoup,
 	wordLoop, wordSalad,
 }
 

@@ -189,10 +189,14 @@ func (d *decoder) event(ev *event) {
 	d.object(&o, ev.end)
 }
 
+// cutJSON is how encoding/json reports that bytes are missing, and nothing
+// else: a wrong last byte has the same offset.
+const cutJSON = "unexpected end of JSON input"
+
 // broken classes a JSON error: cut off at the end of the body, or wrong.
 func (d *decoder) broken(data []byte, err error, last bool) {
 	var syntax *json.SyntaxError
-	if last && errors.As(err, &syntax) && syntax.Offset >= int64(len(data)) {
+	if last && errors.As(err, &syntax) && syntax.Error() == cutJSON {
 		d.fail(Truncated, "the body ends in the middle of JSON: …%s", excerptEnd(data))
 		return
 	}

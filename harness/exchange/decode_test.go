@@ -167,6 +167,7 @@ func TestDecodeFailures(t *testing.T) {
 		{"no choices", ok(Chat, false, `{"id":"x","choices":[]}`), Malformed, "no choices", ""},
 		{"empty body", ok(Chat, false, ``), Malformed, "empty", ""},
 		{"cut JSON", ok(Chat, false, `{"choices":[{"index":0,"message":{"content":"ab`), Truncated, "middle of JSON", ""},
+		{"a wrong last byte", ok(Completions, false, `{"choices":[{"index":0,"text":"ab","finish_reason":"stop"}]}{`), Malformed, "after top-level value", ""},
 		{"no JSON", ok(Chat, false, `hello`), Malformed, "invalid character", ""},
 		{"wrong type keeps the rest", ok(Completions, false, `{"model":3,"choices":[{"index":0,"text":"ab","finish_reason":"stop"}]}`), Malformed, "model", "ab"},
 		{"legacy arrays of two lengths", ok(Completions, false, `{"choices":[{"index":0,"text":"ab","finish_reason":"stop","logprobs":{"tokens":["a","b"],"token_logprobs":[-1]}}]}`), Malformed, "2 tokens, 1 token_logprobs", "ab"},

@@ -187,6 +187,15 @@ func TestMeasureRoleChunkIsNoFirstToken(t *testing.T) {
 	want(t, "TPOT", &m.TPOT.Mean, 15)
 }
 
+// A token that ends within a character has an id and no text yet.
+func TestMeasureTokenWithoutText(t *testing.T) {
+	m := Measure([]*exchange.Exchange{stream("0001", 0, content(70*ms, "", `,"token_ids":[1]`), content(100*ms, "多", `,"token_ids":[2]`),
+		content(140*ms, "語", `,"token_ids":[3,4]`+stop), usage(141*ms, 5, 4, ""))})
+	want(t, "TTFT", &m.TTFT.Mean, 100)
+	want(t, "TPOT", &m.TPOT.Mean, 40.0/2) // two of the four tokens were there with the first text
+	want(t, "tokens per chunk", m.TokensPerChunk, 2)
+}
+
 func TestMeasureCoalescedChunks(t *testing.T) {
 	e := stream("0001", 0, content(100*ms, "a", ""), content(150*ms, "b", ""), content(150*ms, "c", stop), usage(150*ms, 5, 3, ""))
 	m := Measure([]*exchange.Exchange{e})

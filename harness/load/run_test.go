@@ -24,43 +24,36 @@ func answered(r exchange.Request) *exchange.Exchange {
 	return &exchange.Exchange{Request: r, Raw: exchange.Bytes(`{"usage":{"completion_tokens":10}}`)}
 }
 
+// TestRunHoldsTheCap looks whenever every sender is blocked: the load is then
+// exactly as high as the cap allows, no higher and no lower.
 func TestRunHoldsTheCap(t *testing.T) {
 	for _, concurrency := range []int{1, 3, 8, 1024} {
-		const n = 40
-		entered, leave := make(chan struct{}), make(chan struct{})
-		var now atomic.Int64
-		finished := make(chan *Result)
-		go func() {
-			finished <- Run(t.Context(), Options{
-				Concurrency: concurrency, Requests: requests(n),
-				Do: func(_ context.Context, r exchange.Request) *exchange.Exchange {
-					if got := now.Add(1); got > int64(concurrency) {
-						t.Errorf("%d in flight, at most %d wanted", got, concurrency)
-					}
-					entered <- struct{}{}
-					<-leave
-					now.Add(-1)
-					return answered(r)
-				},
-			})
-		}()
-		// As many as the cap allows are in flight before the first one ends:
-		// this would hang if the load were not that high.
-		full := min(concurrency, n)
-		for range full {
-			<-entered
-		}
-		for range n - full {
-			leave <- struct{}{}
-			<-entered // a slot that is free is used
-		}
-		for range full {
-			leave <- struct{}{}
-		}
-		r := <-finished
-		if len(r.Exchanges) != n || r.NotSent != 0 || r.Interrupted || r.GaveUp {
-			t.Errorf("concurrency %d: %d exchanges, %d not sent", concurrency, len(r.Exchanges), r.NotSent)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			const n = 40
+			leave, finished := make(chan struct{}), make(chan *Result, 1)
+			var inFlight atomic.Int64
+			go func() {
+				finished <- Run(t.Context(), Options{
+					Concurrency: concurrency, Requests: requests(n),
+					Do: func(_ context.Context, r exchange.Request) *exchange.Exchange {
+						inFlight.Add(1)
+						<-leave
+						inFlight.Add(-1)
+						return answered(r)
+					},
+				})
+			}()
+			for left := n; left > 0; left-- {
+				synctest.Wait()
+				if got, want := inFlight.Load(), int64(min(concurrency, left)); got != want {
+					t.Fatalf("concurrency %d: %d in flight with %d requests left, want %d", concurrency, got, left, want)
+				}
+				leave <- struct{}{}
+			}
+			if r := <-finished; len(r.Exchanges) != n || r.NotSent != 0 || r.Interrupted || r.GaveUp {
+				t.Errorf("concurrency %d: %d exchanges, %d not sent", concurrency, len(r.Exchanges), r.NotSent)
+			}
+		})
 	}
 }
 

@@ -58,7 +58,7 @@ func BeCoherent(opts ...CoherentOption) types.GomegaMatcher {
 		}
 		data.found = coherence.Run(t)
 		return len(data.found) == 0, nil
-	}, coherentTemplate, data)
+	}, coherentTemplate).WithTemplateData(data)
 }
 
 // coherentData carries the findings from the match to its message.

@@ -57,6 +57,13 @@ func (c coherenceProbe) Score(ev *Evidence) Outcome {
 			o.add(out)
 		}
 	}
+	if bad > 0 && 2*bad >= judged {
+		o.add(verdict.Finding{
+			Check: verdict.CoherenceMostly, Status: verdict.Fail,
+			Summary:  "most answers are degenerate",
+			Measured: share(bad, judged), Limit: "under half",
+		})
+	}
 	if judged > 0 && bad == 0 {
 		o.add(verdict.Finding{
 			Check: verdict.CoherenceText, Status: verdict.Pass,

@@ -1,7 +1,10 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"sort"
 
 	"touchstone/harness/exchange"
@@ -24,9 +27,16 @@ func (contextProbe) Reads() []verdict.Area {
 }
 
 const (
-	// leastJS is the median Jensen–Shannon divergence (nats) under which a
-	// server is deaf to its context. Healthy servers show well over 0.1, lost
-	// attention stays at the noise, under 1e-3 (correctness.md, P4).
+	// deafJS and deafShift: a pair of next-token distributions is one and the
+	// same when their Jensen–Shannon divergence is at the noise (lost attention
+	// stays under 1e-3 nats, correctness.md, P4) and no token that both list
+	// moved by more than two steps of bfloat16 (0.25 nats, see parity.TieFloor).
+	// JS alone would not do: misplaced weights can make a model so sure of one
+	// wrong token that JS vanishes, while the logits behind it move by nats.
+	deafJS    = 1e-3
+	deafShift = parity.TieFloor
+	// leastJS is the median JS (nats) under which a context counts too little.
+	// Healthy servers show well over 0.1 (correctness.md, P4).
 	leastJS = 0.02
 	// leastRatio: the median may not fall under half of the baseline's.
 	leastRatio = 0.5
@@ -55,14 +65,16 @@ func (contextProbe) Plan(env Env) []exchange.Request {
 func (c contextProbe) Score(ev *Evidence) Outcome {
 	var o Outcome
 	if ev.Target.Can(exchange.CapLogprobs) {
-		c.distributions(ev, &o, verdict.ContextConstant, true,
+		c.deaf(ev, &o, verdict.ContextConstant, c.pairs(ev, true),
 			"the next-token distribution is the same whatever the last token is",
 			"the next-token distribution moves with the last token")
-		c.distributions(ev, &o, verdict.ContextInsensitive, false,
+		beginnings := c.pairs(ev, false)
+		c.deaf(ev, &o, verdict.ContextInsensitive, beginnings,
 			"the next-token distribution is the same whatever stands before the last tokens",
 			"the next-token distribution moves with what stands before the last tokens")
+		c.weak(ev, &o, beginnings)
 	} else {
-		for _, check := range []string{verdict.ContextConstant, verdict.ContextInsensitive} {
+		for _, check := range []string{verdict.ContextConstant, verdict.ContextInsensitive, verdict.ContextWeak} {
 			o.skip(check, "the server gives no log-probabilities")
 		}
 	}
@@ -70,91 +82,127 @@ func (c contextProbe) Score(ev *Evidence) Outcome {
 	return o
 }
 
-// group is one prompt's distributions, this build's and the baseline's.
-type group struct {
-	id       string
-	now, was []float64 // JS of each pair
-	first    Item
+// pair is two inputs of a group and how far their distributions are apart.
+type pair struct {
+	first, second Item
+	js            float64  // nats
+	shift         float64  // largest move of a token that both list, nats
+	was           *float64 // the baseline's JS
 }
 
-func (c contextProbe) distributions(ev *Evidence, o *Outcome, check string, control bool, bad, good string) {
-	groups := c.groups(ev, control)
-	var now, was []float64
-	for _, g := range groups {
-		now, was = append(now, g.now...), append(was, g.was...)
-	}
-	if len(now) == 0 {
+// deaf judges whether most pairs are one and the same distribution.
+func (contextProbe) deaf(ev *Evidence, o *Outcome, check string, pairs []pair, bad, good string) {
+	if len(pairs) == 0 {
 		o.skip(check, "no pair of log-probability lists came back")
 		return
+	}
+	var same []pair
+	for _, p := range pairs {
+		if p.js < deafJS && p.shift < deafShift {
+			same = append(same, p)
+		}
+	}
+	f := verdict.Finding{
+		Check: check, Status: verdict.Pass, Summary: good,
+		Measured: share(len(same), len(pairs)) + " pairs are one distribution",
+		Limit:    fmt.Sprintf("under half (JS under %s nats and no token moved by %s)", number(deafJS), number(deafShift)),
+	}
+	if 2*len(same) >= len(pairs) {
+		p := same[0]
+		f.Status, f.Summary = verdict.Fail, bad
+		f.Evidence = fmt.Sprintf("JS %s nats between %s and %s; the likeliest tokens of both: %s", number(p.js), p.first.Request.ID, p.second.Request.ID, tops(p.first.Reply))
+		f.Where, f.Reproduce = p.first.Request.ID, ev.reproduce(p.first)
+	}
+	o.add(f)
+}
+
+// weak judges whether beginnings move the distribution as much as they should.
+func (contextProbe) weak(ev *Evidence, o *Outcome, pairs []pair) {
+	if len(pairs) == 0 {
+		return
+	}
+	var now, was []float64
+	for _, p := range pairs {
+		now = append(now, p.js)
+		if p.was != nil {
+			was = append(was, *p.was)
+		}
 	}
 	sort.Float64s(now)
 	sort.Float64s(was)
 	m, limit := median(now), leastJS
 	f := verdict.Finding{
-		Check: check, Status: verdict.Pass, Summary: good,
+		Check: verdict.ContextWeak, Status: verdict.Pass,
+		Summary:  "what stands before moves the next-token distribution as much as it should",
 		Measured: fmt.Sprintf("JS %s nats (median of %d pairs)", number(m), len(now)),
 	}
 	if len(was) == len(now) {
 		f.Baseline = fmt.Sprintf("JS %s nats", number(median(was)))
 		limit = max(limit, leastRatio*median(was))
-	} else if ev.Baseline == nil && !control {
-		o.skip(check, "no baseline: held against the absolute limit of %s nats alone", number(leastJS))
+	} else {
+		o.skip(verdict.ContextWeak, "no baseline: held against the absolute limit of %s nats alone", number(leastJS))
 	}
 	f.Limit = fmt.Sprintf("at least %s nats", number(limit))
 	if m < limit {
+		least := slices.MinFunc(pairs, func(a, b pair) int { return cmp.Compare(a.js, b.js) })
 		f.Status = verdict.Fail
-		f.Summary = bad
-		if m >= leastJS {
-			f.Summary = "the next-token distribution moves less than half as much as the baseline's with what stands before"
-			if control {
-				f.Summary = "the next-token distribution moves less than half as much as the baseline's with the last token"
-			}
-			f.Check = weaker(check)
-		}
-		f.Where, f.Reproduce = groups[0].id, ev.reproduce(groups[0].first)
-		f.Evidence = tops(groups[0].first.Reply)
+		f.Summary = "what stands before moves the next-token distribution too little"
+		f.Where, f.Reproduce, f.Evidence = least.first.Request.ID, ev.reproduce(least.first), tops(least.first.Reply)
 	}
 	o.add(f)
 }
 
-// weaker names the finding for a context that still counts but less: it is no
-// sign of lost attention as a whole, so the diagnosis must not take it for one.
-func weaker(check string) string { return check + "-partly" }
-
-func (contextProbe) groups(ev *Evidence, control bool) []group {
-	byCase := map[string][]Item{}
-	for _, it := range ok(ev.In(verdict.Context)) {
-		if p, has := ev.Prompts[it.Request.Case]; has && (p.Control != nil) == control {
-			byCase[it.Request.Case] = append(byCase[it.Request.Case], it)
+// pairs are all pairs within a group, of the control groups or of the others.
+func (contextProbe) pairs(ev *Evidence, control bool) []pair {
+	items := ok(ev.In(verdict.Context))
+	var out []pair
+	for i, a := range items {
+		if p, has := ev.Prompts[a.Request.Case]; !has || (p.Control != nil) != control {
+			continue
 		}
-	}
-	ids := make([]string, 0, len(byCase))
-	for id := range byCase {
-		ids = append(ids, id)
-	}
-	sort.Strings(ids)
-	var out []group
-	for _, id := range ids {
-		items := byCase[id]
-		g := group{id: string(verdict.Context) + "/" + id, first: items[0]}
-		for i := range items {
-			for j := i + 1; j < len(items); j++ {
-				p, q := next(items[i].Reply), next(items[j].Reply)
-				if len(p) == 0 || len(q) == 0 {
-					continue
-				}
-				g.now = append(g.now, parity.JS(p, q))
-				a, b := ev.Answer(items[i].Request), ev.Answer(items[j].Request)
-				if a != nil && b != nil && len(a.Top) > 0 && len(b.Top) > 0 {
-					g.was = append(g.was, parity.JS(alternatives(a.Top), alternatives(b.Top)))
-				}
+		for _, b := range items[i+1:] {
+			if b.Request.Case != a.Request.Case || !parity.Usable(next(a.Reply)) || !parity.Usable(next(b.Reply)) {
+				continue
 			}
-		}
-		if len(g.now) > 0 {
-			out = append(out, g)
+			p := pair{first: a, second: b, js: parity.JS(next(a.Reply), next(b.Reply)), shift: shift(next(a.Reply), next(b.Reply))}
+			x, y := ev.Answer(a.Request), ev.Answer(b.Request)
+			if x != nil && y != nil && len(x.Top) > 0 && len(y.Top) > 0 {
+				js := parity.JS(alternatives(x.Top), alternatives(y.Top))
+				p.was = &js
+			}
+			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// shift is the largest difference of a log-probability, in nats, over the
+// tokens that both lists hold; infinite where they share less than half.
+func shift(p, q []exchange.Alternative) float64 {
+	at := map[string]float64{}
+	for _, a := range p {
+		if a.Logprob != nil {
+			at[tokenKey(a)] = *a.Logprob
+		}
+	}
+	most, shared := 0.0, 0
+	for _, a := range q {
+		if l, has := at[tokenKey(a)]; has && a.Logprob != nil {
+			shared++
+			most = max(most, math.Abs(l-*a.Logprob))
+		}
+	}
+	if 2*shared < max(len(p), len(q)) {
+		return math.Inf(1)
+	}
+	return most
+}
+
+func tokenKey(a exchange.Alternative) string {
+	if a.ID != nil {
+		return fmt.Sprint(*a.ID)
+	}
+	return "text " + a.Text
 }
 
 // next returns the distribution of the first generated token.

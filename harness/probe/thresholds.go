@@ -8,6 +8,8 @@ func Thresholds() map[string]float64 {
 		"anchors.significance":         significance,
 		"anchors.drop_few":             dropFew,
 		"anchors.drop_share":           dropShare,
+		"context.deaf_js_nats":         deafJS,
+		"context.deaf_shift_nats":      deafShift,
 		"context.least_js_nats":        leastJS,
 		"context.least_ratio":          leastRatio,
 		"context.same_answer_share":    sameShare,

@@ -174,30 +174,25 @@ func startEngine(m *llama.Model, tok *token.Tokenizer, cfg *Config) (*sched.Engi
 	if cfg.MaxModelLen > c.MaxContext {
 		return nil, 0, fmt.Errorf("max-model-len is %d, the model's context is %d tokens", cfg.MaxModelLen, c.MaxContext)
 	}
-	if cfg.MaxNumSeqs == 0 {
-		cfg.MaxNumSeqs = 256
-	}
-	if cfg.NumBlocks == 0 {
-		block := 4 * 2 * c.Layers * c.KVWidth() * llama.BlockSize
-		one := sched.BlocksFor(cfg.MaxModelLen)
-		cfg.NumBlocks = max(one, min(DefaultCacheBytes/block, cfg.MaxNumSeqs*one))
-	}
 	if c.Vocab != tok.VocabSize() {
 		return nil, 0, fmt.Errorf("the model has logits for %d tokens, its vocabulary has %d", c.Vocab, tok.VocabSize())
 	}
-	var ends []int
+	opt := sched.Options{MaxNumSeqs: cfg.MaxNumSeqs, MaxNumBatchedTokens: cfg.MaxNumBatchedTokens, NumBlocks: cfg.NumBlocks,
+		MaxModelLen: cfg.MaxModelLen, StepTime: cfg.StepTime}
+	if opt.NumBlocks == 0 {
+		block := 4 * 2 * c.Layers * c.KVWidth() * llama.BlockSize // bytes
+		opt.NumBlocks = max(sched.BlocksFor(cfg.MaxModelLen), DefaultCacheBytes/block)
+	}
 	for id := range c.Vocab {
 		if tok.IsEOG(id) {
-			ends = append(ends, id)
+			opt.EOS = append(opt.EOS, id)
 		}
 	}
-	if cfg.NumBlocks < 0 {
-		return nil, 0, fmt.Errorf("num-blocks is %d, it cannot be negative", cfg.NumBlocks)
+	opt, err := opt.WithDefaults()
+	if err != nil {
+		return nil, 0, err
 	}
-	engine, err := sched.New(&paged{m, llama.NewPool(m, cfg.NumBlocks)}, sched.Options{
-		MaxNumSeqs: cfg.MaxNumSeqs, MaxNumBatchedTokens: cfg.MaxNumBatchedTokens, NumBlocks: cfg.NumBlocks,
-		MaxModelLen: cfg.MaxModelLen, EOS: ends, StepTime: cfg.StepTime,
-	})
+	engine, err := sched.New(&paged{m, llama.NewPool(m, opt.NumBlocks)}, opt)
 	return engine, c.MaxContext, err
 }
 

@@ -34,7 +34,8 @@ const (
 	ServerCoverage   = "server.coverage"        // planned requests without an exchange
 	ServerHarness    = "server.harness-error"   // Touchstone itself failed
 
-	CoherenceText = "coherence.text" // no text check fired
+	CoherenceText   = "coherence.text"   // no text check fired
+	CoherenceMostly = "coherence.mostly" // most answers are degenerate
 
 	TokensCompletion = "tokens.completion-count" // usage = ids = log-probability entries
 	TokensPrompt     = "tokens.prompt-count"     // usage = ids = /tokenize
@@ -46,6 +47,7 @@ const (
 	AnchorsRegression = "anchors.regression" // one answer that was right in the baseline
 
 	ContextInsensitive = "context.insensitive" // different beginnings, same next-token distribution
+	ContextWeak        = "context.weak"        // different beginnings move the distribution less than they should
 	ContextConstant    = "context.constant"    // not even the last token changes the distribution
 	ContextSameAnswer  = "context.same-answer" // different questions, one answer
 

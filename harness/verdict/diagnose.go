@@ -1,7 +1,5 @@
 package verdict
 
-import "fmt"
-
 // The causes that can be named.
 const (
 	CauseAttentionLost    = "attention output lost"
@@ -12,11 +10,11 @@ const (
 // rule explains a set of findings, or returns nil.
 type rule func(seen) *Cause
 
-// rules stand in the order in which their causes are listed. The first three
-// exclude each other by construction: whether the distribution moves with the
-// last token, and whether it moves with what stands before, are separate
-// experiments.
-var rules = []rule{constantLogits, attentionLost, weightsMisplaced}
+// rules stand in the order in which their causes are listed. Those of high
+// confidence exclude each other by construction: whether the distribution moves
+// with the last token, and whether it moves with what stands before, are
+// separate experiments.
+var rules = []rule{constantLogits, attentionLost, attentionPartlyLost, weightsMisplaced}
 
 // Diagnose returns the faults that explain the findings. Nothing is named
 // when no check failed, or when no rule fits.
@@ -94,6 +92,20 @@ func attentionLost(s seen) *Cause {
 	return nil
 }
 
+// attentionPartlyLost: beginnings still count, but too little, and the text is
+// not falling apart: some layers' attention may be lost.
+func attentionPartlyLost(s seen) *Cause {
+	if !s.failed(AnchorsAnswers) || !s.failed(ContextWeak) || !s.passed(ContextInsensitive) || s.failed(CoherenceMostly) {
+		return nil
+	}
+	return &Cause{
+		Cause:      CauseAttentionLost,
+		Confidence: "low",
+		Because: "what stands before moves the next-token distribution too little, and most answers are fluent and wrong; " +
+			"the attention of some layers may be lost",
+	}
+}
+
 // weightsMisplaced: the model still reads its whole input (distributions move
 // with beginnings and with the last token) but what it computes from it is
 // wrong for most questions, or falls into loops.
@@ -103,13 +115,17 @@ func weightsMisplaced(s seen) *Cause {
 	}
 	c := &Cause{
 		Cause:      CauseWeightsMisplaced,
-		Confidence: "medium",
+		Confidence: "low",
 		Because: "known answers are wrong as a group, while the next-token distribution still moves with what stands " +
-			"before; so attention reaches the output, and what it works on is wrong",
+			"before: attention reaches the output, and what it works on is wrong",
 	}
-	if n := s.count[string(Coherence)]; n > 0 {
+	switch {
+	case s.failed(CoherenceMostly):
 		c.Confidence = "high"
-		c.Because += fmt.Sprintf("; %d answers are degenerate text", n)
+		c.Because += "; most answers are degenerate text"
+	case s.count[string(Coherence)] > 0:
+		c.Confidence = "medium"
+		c.Because += "; some answers are degenerate text"
 	}
 	return c
 }

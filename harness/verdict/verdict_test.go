@@ -130,7 +130,8 @@ func TestDiagnose(t *testing.T) {
 		"attention lost, texts":       {fail(AnchorsAnswers, ContextSameAnswer), CauseAttentionLost},
 		"constant logits":             {fail(AnchorsAnswers, ContextInsensitive, ContextConstant, "coherence.empty"), CauseConstantLogits},
 		"constant logits, one answer": {fail(AnchorsAnswers, ContextInsensitive, ContextConstant, ContextSameAnswer), CauseConstantLogits},
-		"weights misplaced":           {append(fail(AnchorsAnswers, "coherence.char-run"), pass(ContextInsensitive, ContextConstant)...), CauseWeightsMisplaced},
+		"weights misplaced":           {append(fail(AnchorsAnswers, "coherence.char-run", CoherenceMostly, ContextWeak), pass(ContextInsensitive, ContextConstant)...), CauseWeightsMisplaced},
+		"fluent and wrong":            {append(fail(AnchorsAnswers), pass(ContextInsensitive, ContextConstant)...), CauseWeightsMisplaced},
 		"one answer lost":             {append(fail(AnchorsRegression), pass(ContextInsensitive, ContextConstant, AnchorsAnswers)...), ""},
 		"wrong, context unknown":      {fail(AnchorsAnswers), ""},
 	} {

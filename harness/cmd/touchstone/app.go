@@ -56,7 +56,7 @@ type commands struct {
 	Bench  benchCmd  `cmd:"" help:"Throughput alone."`
 	Judge  judgeCmd  `cmd:"" help:"Judge a saved run again, offline."`
 	Report reportCmd `cmd:"" help:"Render a saved run."`
-
+	Check  checkCmd  `cmd:"" help:"Run the text checks alone over a JSONL file of outputs."`
 
 	Version kong.VersionFlag `help:"Print the version."`
 }

@@ -24,6 +24,7 @@ type reply struct {
 	first   time.Time
 	last    time.Time
 	started bool // the stream's first line is written
+	booked  bool // the end is in the metrics
 }
 
 // part is the share of the answer that one chunk carries: all of it when the
@@ -64,7 +65,16 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, chat bool) {
 	} else {
 		err = rep.whole(r.Context(), w)
 	}
-	s.metrics.finished(rep, err)
+	rep.book(err)
+}
+
+// book puts the end of the reply into the metrics, once, and before its last
+// byte is sent, so that a client that has the answer finds it counted.
+func (r *reply) book(err error) {
+	if !r.booked {
+		r.booked = true
+		r.srv.metrics.finished(r, err)
+	}
 }
 
 // head is what every JSON object of a reply begins with, up to its choices.
@@ -146,9 +156,11 @@ func (r *reply) whole(ctx context.Context, w http.ResponseWriter) error {
 		// What vLLM's JSON encoder says. The message is the client's only hint
 		// that the logits are NaN.
 		err := errors.New("Out of range float values are not JSON compliant: nan")
+		r.book(err)
 		writeError(w, serverError(err))
 		return err
 	}
+	r.book(nil)
 	writeBody(w, http.StatusOK, b)
 	return nil
 }

@@ -29,6 +29,7 @@ func (r *reply) streamed(ctx context.Context, w http.ResponseWriter) error {
 		r.chunk(p)
 		if r.text.finish != "" {
 			r.end()
+			r.book(nil)
 		}
 		r.started = true
 		if _, err := w.Write(r.buf); err != nil {

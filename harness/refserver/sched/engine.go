@@ -43,8 +43,9 @@ type Stats struct {
 
 // Engine runs requests on a model.
 type Engine struct {
-	model Model
-	opt   Options
+	model      Model
+	opt        Options
+	promptRows int // rows of a step that may have logits for prompt_logprobs
 
 	mu      sync.Mutex
 	arrived []*Stream
@@ -68,29 +69,39 @@ type Engine struct {
 	total   Stats
 }
 
+// WithDefaults fills in what is zero and holds the sizes against each other.
+// Call it before a cache of NumBlocks is allocated; New does it again.
+func (o Options) WithDefaults() (Options, error) {
+	if o.MaxNumSeqs == 0 {
+		o.MaxNumSeqs = 256
+	}
+	if o.MaxNumBatchedTokens == 0 {
+		o.MaxNumBatchedTokens = 2048
+	}
+	switch need := BlocksFor(o.MaxModelLen); {
+	case o.MaxNumSeqs < 1:
+		return o, fmt.Errorf("max-num-seqs is %d, at least 1 is needed", o.MaxNumSeqs)
+	case o.MaxNumBatchedTokens < 1:
+		return o, fmt.Errorf("max-num-batched-tokens is %d, at least 1 is needed", o.MaxNumBatchedTokens)
+	case o.MaxModelLen < 2:
+		return o, fmt.Errorf("max-model-len is %d, at least 2 is needed: a prompt token and a generated one", o.MaxModelLen)
+	case o.NumBlocks < need:
+		return o, fmt.Errorf("num-blocks is %d: a sequence of max-model-len %d needs %d blocks of %d tokens; raise num-blocks or lower max-model-len",
+			o.NumBlocks, o.MaxModelLen, need, llama.BlockSize)
+	case o.StepTime < 0:
+		return o, fmt.Errorf("step-time is %v, it cannot be negative", o.StepTime)
+	}
+	return o, nil
+}
+
 // New starts an engine.
 func New(m Model, opt Options) (*Engine, error) {
-	if opt.MaxNumSeqs == 0 {
-		opt.MaxNumSeqs = 256
-	}
-	if opt.MaxNumBatchedTokens == 0 {
-		opt.MaxNumBatchedTokens = 2048
-	}
-	switch need := BlocksFor(opt.MaxModelLen); {
-	case opt.MaxNumSeqs < 1:
-		return nil, fmt.Errorf("max-num-seqs is %d, at least 1 is needed", opt.MaxNumSeqs)
-	case opt.MaxNumBatchedTokens < 1:
-		return nil, fmt.Errorf("max-num-batched-tokens is %d, at least 1 is needed", opt.MaxNumBatchedTokens)
-	case opt.MaxModelLen < 2:
-		return nil, fmt.Errorf("max-model-len is %d, at least 2 is needed: a prompt token and a generated one", opt.MaxModelLen)
-	case opt.NumBlocks < need:
-		return nil, fmt.Errorf("num-blocks is %d: a sequence of max-model-len %d needs %d blocks of %d tokens; raise num-blocks or lower max-model-len",
-			opt.NumBlocks, opt.MaxModelLen, need, llama.BlockSize)
-	case opt.StepTime < 0:
-		return nil, fmt.Errorf("step-time is %v, it cannot be negative", opt.StepTime)
+	opt, err := opt.WithDefaults()
+	if err != nil {
+		return nil, err
 	}
 	e := &Engine{
-		model: m, opt: opt, blocks: newBlocks(opt.NumBlocks),
+		model: m, opt: opt, promptRows: max(1, promptLogitBytes/4/m.Vocab()), blocks: newBlocks(opt.NumBlocks),
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	e.stats.NumBlocks = opt.NumBlocks

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"touchstone/harness/refserver/llama"
 )
@@ -221,39 +222,42 @@ func TestLogprobsAreThoseOfTheRawLogits(t *testing.T) {
 // Many requests with prompt_logprobs share the room for logits of a step, and
 // survive preemption without telling a position twice.
 func TestPromptLogprobsUnderPressure(t *testing.T) {
-	m := newFake(t, 24)
-	m.vocab = promptLogitBytes / 4 / 3 // room for three rows a step
-	m.logits = nil
-	short := &narrow{fake: newFake(t, 24), vocab: m.vocab}
-	e := start(t, short, Options{NumBlocks: 24, MaxModelLen: 100})
+	m := newFake(t, 9)
+	m.gate = make(chan struct{})
+	most := 0
+	m.logits = func(_ []llama.Row, logits []float32) { most = max(most, len(logits)/m.vocab) }
+	e := start(t, m, Options{NumBlocks: 9, MaxModelLen: 100})
+	e.promptRows = 3
 	zero := 0
 	var streams []*Stream
 	for i := range 6 {
-		r := greedyRequest(prompt(i, 20), 2)
+		r := greedyRequest(prompt(i, 20), 30)
 		r.PromptLogprobs = &zero
 		streams = append(streams, submit(t, e, r))
 	}
+	close(m.gate)
 	for i, s := range streams {
-		collect(t, s)
-		if got := len(s.PromptLogprobs()); got != 20 {
-			t.Errorf("request %d: %d entries for 20 prompt tokens", i, got)
+		out, _ := collect(t, s)
+		if want := greedy(prompt(i, 20), 30, m.vocab); !slices.Equal(ids(out), want) {
+			t.Errorf("request %d: %v, want %v", i, ids(out), want)
+		}
+		lp := s.PromptLogprobs()
+		if len(lp) != 20 || lp[0] != nil {
+			t.Fatalf("request %d: %d entries for 20 prompt tokens", i, len(lp))
+		}
+		for k := 1; k < 20; k++ {
+			want := exactLogprobs(fakeLogits(prompt(i, 20)[:k], m.vocab))[prompt(i, 20)[k]]
+			if math.Abs(lp[k][0].Value-want) > 1e-5 {
+				t.Errorf("request %d, position %d: %v, want %v", i, k, lp[k][0].Value, want)
+			}
 		}
 	}
-	if short.most > 3+6 {
-		t.Errorf("%d rows of logits in a step, want at most 3 and one a sequence", short.most)
+	if limit := 3 + len(streams); most > limit {
+		t.Errorf("%d rows of logits in a step, want at most %d", most, limit)
 	}
-}
-
-// narrow counts the rows that ask for logits and leaves them zero.
-type narrow struct {
-	*fake
-	vocab, most int
-}
-
-func (n *narrow) Vocab() int { return n.vocab }
-func (n *narrow) Forward(rows []llama.Row, logits []float32) {
-	n.most = max(n.most, len(logits)/n.vocab)
-	clear(logits)
+	if e.Stats().Preemptions == 0 {
+		t.Error("no sequence was preempted: the case tests nothing")
+	}
 }
 
 func TestAbortFreesAtOnce(t *testing.T) {
@@ -358,5 +362,40 @@ func TestRefusals(t *testing.T) {
 		if _, err := New(m, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New(%+v): %v, want %q", opt, err, want)
 		}
+	}
+}
+
+// No step is shorter than StepTime: the stamps of a sequence's tokens lie that
+// far apart at least, however slow the machine.
+func TestStepTimePaces(t *testing.T) {
+	const pace = 5 * time.Millisecond
+	e := start(t, newFake(t, 64), Options{NumBlocks: 64, MaxModelLen: 200, StepTime: pace})
+	out, _ := collect(t, submit(t, e, greedyRequest(prompt(1, 20), 6)))
+	for i := 1; i < len(out); i++ {
+		if gap := out[i].At.Sub(out[i-1].At); gap < pace {
+			t.Errorf("token %d came %v after the one before, the pace is %v", i, gap, pace)
+		}
+	}
+}
+
+// A quiet request wakes its reader once.
+func TestQuietWakesOnce(t *testing.T) {
+	m := newFake(t, 64)
+	m.gate = make(chan struct{})
+	e := start(t, m, Options{NumBlocks: 64, MaxModelLen: 200})
+	r := greedyRequest(prompt(1, 20), 6)
+	r.Quiet = true
+	s := submit(t, e, r)
+	for range 3 {
+		m.gate <- struct{}{}
+	}
+	select {
+	case <-s.wake:
+		t.Error("woken before the end")
+	default:
+	}
+	close(m.gate)
+	if out, finish := collect(t, s); len(out) != 6 || finish != FinishLength {
+		t.Errorf("%d tokens, %s", len(out), finish)
 	}
 }

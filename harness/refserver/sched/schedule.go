@@ -94,7 +94,7 @@ func (e *Engine) schedule() bool {
 	clear(b.picks)
 	b.rows, b.shares, b.picks = b.rows[:0], b.shares[:0], b.picks[:0]
 	b.budget = e.opt.MaxNumBatchedTokens
-	b.prompt = max(1, promptLogitBytes/4/e.model.Vocab())
+	b.prompt = e.promptRows
 
 	preempted := false
 	for i := 0; i < len(e.running); i++ {

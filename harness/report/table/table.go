@@ -63,7 +63,8 @@ func Render(w io.Writer, format Format, cols []Column, rows [][]string, opts Opt
 	}
 	// Box-drawing and other ambiguous characters are one column wide, not two,
 	// as tablewriter would have it under a Chinese or Japanese locale. This is
-	// state of the process; nothing else here measures text.
+	// state of the process, which WithEastAsian would set only after fit has
+	// measured the cells; nothing outside this package measures text with it.
 	twwidth.SetEastAsian(false)
 
 	header, body := cells(format, cols, rows)
@@ -103,7 +104,6 @@ func options(draw tw.Renderer, cols []Column) []tablewriter.Option {
 	}
 	return []tablewriter.Option{
 		tablewriter.WithRenderer(draw),
-		tablewriter.WithEastAsian(tw.Off),
 		tablewriter.WithHeaderAutoFormat(tw.Off), // "tok/s p50" would become "TOK / S P 50"
 		tablewriter.WithRowAutoFormat(tw.Off),
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone), // cells are wrapped by fit

@@ -136,15 +136,21 @@ func TestLocale(t *testing.T) {
 		return
 	}
 	want := "<<<" + draw(t, Text, sample, sampleRows(), Options{MaxWidth: 80}) + ">>>"
-	for _, locale := range []string{"C", "ja_JP.UTF-8", "zh_CN.UTF-8"} {
+	for _, env := range [][]string{
+		{"LC_ALL=C", "TERM=dumb"},
+		{"LC_ALL=ja_JP.UTF-8", "TERM=dumb"}, // it takes a terminal that it knows for narrow by itself
+		{"LC_ALL=zh_CN.UTF-8", "TERM=linux"},
+		{"LC_ALL=ja_JP.UTF-8", "TERM=xterm"},
+		{"RUNEWIDTH_EASTASIAN=1"},
+	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLocale$")
-		cmd.Env = append(os.Environ(), "TABLE_TEST_DRAW=1", "LANG="+locale, "LC_ALL="+locale, "TERM=xterm")
+		cmd.Env = append([]string{"TABLE_TEST_DRAW=1"}, env...)
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Contains(out, []byte(want)) {
-			t.Errorf("%s draws another table:\n%s", locale, out)
+			t.Errorf("%s draws another table:\n%s", env, out)
 		}
 	}
 }
