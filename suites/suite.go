@@ -23,11 +23,28 @@ import (
 	"touchstone/harness/verdict"
 )
 
+// State is how a spec ended.
+type State string
+
+// The states.
+const (
+	Passed  State = "passed"
+	Failed  State = "failed"
+	Skipped State = "skipped"
+)
+
+// Spec is how one spec ended.
+type Spec struct {
+	Name    string
+	State   State
+	Message string // why it failed or was skipped
+}
+
 // Summary is how the specs ended.
 type Summary struct {
-	Passed, Failed, Skipped int
-	Panicked                string // the first spec that panicked: a defect of ours
-	Broken                  string // why an area could not be collected: a full disk, say
+	Specs    []Spec
+	Panicked string // the first spec that panicked: a defect of ours
+	Broken   string // why an area could not be collected: a full disk, say
 }
 
 // running guards Ginkgo's globals: it can run one suite at a time.
@@ -56,17 +73,18 @@ func Run(ctx context.Context, t ginkgo.GinkgoTestingT, r *gate.Run, out io.Write
 		}
 	})
 	ginkgo.ReportAfterEach(func(rep ginkgo.SpecReport) {
-		switch {
-		case rep.State == types.SpecStatePassed:
-			s.Passed++
-		case rep.State == types.SpecStateSkipped:
-			s.Skipped++
-		default:
-			s.Failed++
-			if rep.State == types.SpecStatePanicked && s.Panicked == "" {
+		spec := Spec{Name: rep.FullText(), State: Failed, Message: rep.Failure.Message}
+		switch rep.State {
+		case types.SpecStatePassed:
+			spec.State = Passed
+		case types.SpecStateSkipped:
+			spec.State = Skipped
+		case types.SpecStatePanicked:
+			if s.Panicked == "" {
 				s.Panicked = fmt.Sprintf("%s: %s", rep.FullText(), rep.Failure.ForwardedPanic)
 			}
 		}
+		s.Specs = append(s.Specs, spec)
 	})
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.Timeout = 24 * time.Hour // a big model takes its time; each request has its own limits

@@ -30,54 +30,6 @@ func hangs(_ http.ResponseWriter, r *http.Request) {
 func TestHeaderTimeout(t *testing.T) {
 	c := hostile(t, Options{Timeouts: Timeouts{Header: short, Total: long}}, hangs)
 	wantFailure(t, c.Do(t.Context(), request(exchange.Chat, true, nil)), exchange.TimeoutHeader, "60ms")
-	// A reply in one piece sends its status line last: its header limit is the
-	// total one.
-	c = hostile(t, Options{Timeouts: Timeouts{Header: time.Millisecond, Total: short}}, hangs)
-	for _, api := range []exchange.API{exchange.Chat, exchange.Completions, exchange.Tokenize} {
-		wantFailure(t, c.Do(t.Context(), request(api, false, nil)), exchange.TimeoutHeader, "60ms")
-	}
-}
-
-func TestTotalTimeout(t *testing.T) {
-	c := hostile(t, Options{Timeouts: Timeouts{Stall: long, Total: 3 * short}}, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-r.Context().Done():
-				return
-			case <-tick.C:
-				_, _ = io.WriteString(w, "data: "+chunkA+"\n\n")
-				w.(http.Flusher).Flush()
-			}
-		}
-	})
-	x := c.Do(t.Context(), request(exchange.Completions, true, nil))
-	wantFailure(t, x, exchange.TimeoutTotal, "180ms")
-	if r, _ := exchange.Decode(x); len(r.Chunks) == 0 {
-		t.Error("the tokens that came are lost")
-	}
-}
-
-// A slow but steady stream meets no limit, although each is much shorter than
-// the whole.
-func TestSteadyStreamPasses(t *testing.T) {
-	c := hostile(t, Options{Timeouts: Timeouts{FirstToken: 200 * time.Millisecond, Stall: 200 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for range 25 { // 500 ms
-			<-tick.C
-			_, _ = io.WriteString(w, "data: "+chunkA+"\n\n")
-			w.(http.Flusher).Flush()
-		}
-		_, _ = io.WriteString(w, sse(chunkB))
-	})
-	r := decode(t, c.Do(t.Context(), request(exchange.Completions, true, nil)))
-	if r.Text != strings.Repeat("a", 25)+"b" {
-		t.Errorf("%q", r.Text)
-	}
 }
 
 // A body in one piece that stops half way.
@@ -239,7 +191,9 @@ func TestNotHTTP(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.6\r\n")
+			// One read first: net/http drops a connection that speaks unasked.
+			_, _ = conn.Read(make([]byte, 1))
+			_, _ = io.WriteString(conn, "-ERR unknown command\r\n")
 			_, _ = io.Copy(io.Discard, conn)
 		}
 	}()

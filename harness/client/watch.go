@@ -117,9 +117,6 @@ func (w *watch) judge() (over *limitError, left time.Duration) {
 	switch w.phase {
 	case awaitingHeader:
 		left = w.entered + w.limits.Header - w.now()
-		if !w.streamed {
-			left = never
-		}
 		over = &limitError{exchange.TimeoutHeader, fmt.Sprintf("connected, but no status line within %s", w.limits.Header)}
 	case reading:
 		at, ok := w.token()

@@ -67,6 +67,20 @@ func everyTag() []Tag {
 	return tags
 }
 
+// cycle returns total words that come round after n different ones, n at most
+// 60.
+func cycle(n, total int) string {
+	const all = "dealer lamp pet window orange drum needle harbour winter copper velvet falcon market ladder basket meadow kettle bridge candle puppy " +
+		"garlic school sunset anchor timber walnut pocket mirror thunder canyon apple barrel cherry donkey engine feather garden hammer island jacket " +
+		"kitchen lantern marble napkin oyster pepper quarry rabbit saddle tunnel urchin violin wagon yellow zipper acorn button cactus dancer elbow"
+	words := strings.Fields(all)[:n]
+	out := make([]string, total)
+	for i := range out {
+		out[i] = words[i%n]
+	}
+	return strings.Join(out, " ")
+}
+
 // prose is running text of some length without any repetition.
 const prose = "The lighthouse keeper counts ships before supper. Most of them carry timber from the north, a few bring salt, " +
 	"and once in a while a captain waves. When fog comes in, she lights the lamp early and waits for the horn to answer. " +

@@ -47,8 +47,8 @@ func TestRunHealthy(t *testing.T) {
 }
 
 func TestRunSortsFindings(t *testing.T) {
-	found := Run(said("Os" + strings.Repeat("!", 300) + "<|im_end|>\x00"))
-	if got, want := names(found), "char-flood char-run compression control special-token"; got != want {
+	found := Run(said("Os" + strings.Repeat("!", 250) + "<|im_end|>\x00"))
+	if got, want := names(found), "char-flood char-run control special-token"; got != want {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 	for _, f := range found {
@@ -160,5 +160,52 @@ func BenchmarkRun(b *testing.B) {
 				Run(said(text))
 			}
 		})
+	}
+}
+
+// The table of exemptions is frozen, so that a tag is not widened by accident:
+// each check with the tags that switch it off.
+func TestExemptTable(t *testing.T) {
+	var b strings.Builder
+	for _, c := range Checks() {
+		b.WriteString(c.Name + ":")
+		for _, tag := range c.Exempt {
+			b.WriteString(" " + string(tag))
+		}
+		if !c.Gross {
+			b.WriteString(" (needs a baseline)")
+		}
+		b.WriteString("\n")
+	}
+	const want = `blank-flood: run
+blank-tail: run
+char-flood: run
+char-run: art emoji encoded run
+compression: art code digits encoded json list log markup notation repeat run table verse
+control: special
+doubled-words: code digits emoji encoded notation repeat run verse
+empty:
+few-words: code digits emoji encoded json list log markup notation repeat run table verse
+fragments: code encoded notation repeat run url verse
+glued-words: code encoded repeat run url
+loop-flood: art repeat run
+mojibake: encoded special
+one-character: run
+period-loop: art code digits encoded json log markup notation repeat run table verse
+prompt-echo: code encoded repeat run
+repeated-text: art code encoded json list log markup reasoning repeat run table verse
+replacement: special
+script-change: script:mixed encoded repeat
+script-drift: script:mixed encoded (needs a baseline)
+script-salad: script:mixed encoded
+special-token: special
+stray-tag: code json markup special (needs a baseline)
+stutter: code encoded repeat run verse
+symbol-soup: art code encoded notation
+word-loop: art emoji encoded repeat run verse
+word-salad: art code digits encoded json list log markup notation repeat run table verse
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -21,6 +21,10 @@ func TestGluedWords(t *testing.T) {
 		try{"44 letters, alone", said(short), false},
 		try{"44 letters, beside a baseline", beside(short, prose), true},
 		try{"63 letters in German, beside a baseline", Text{Text: law, Baseline: ptr("Ein Gesetz."), Tags: []string{"language:de"}}, false},
+		try{"40 letters, beside a baseline", beside(short[:40], prose), false},
+		try{"41 letters, beside a baseline", beside(short[:41], prose), true},
+		try{"70 letters", said(glued[:70]), false},
+		try{"71 letters", said(glued[:71]), true},
 		try{"the baseline does it too", beside(glued, glued), false},
 	)
 	tryTags(t, "glued-words", glued)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strings"
 )
 
 // Line is one text of a JSON Lines file. ID and Text are mandatory.
@@ -49,7 +47,8 @@ func Judge(l Line) Result {
 // name stands for the file in errors. It is strict: bad JSON, an unknown field,
 // a missing id or text, a duplicate id, an unknown tag and a file without any
 // text are errors that give the line and the fix. Blank lines are skipped, and
-// so is a byte order mark.
+// so is a byte order mark. Bytes that are no UTF-8 are read as U+FFFD, where the
+// check named replacement sees them.
 func ReadTexts(r io.Reader, name string) ([]Line, error) {
 	var out []Line
 	first := map[string]int{} // id to line
@@ -85,51 +84,70 @@ func ReadTexts(r io.Reader, name string) ([]Line, error) {
 
 const lineShape = `{"id": "…", "text": "…"} with optional "baseline", "tags", "prompt"`
 
+// parseLine reads one object field by field: encoding/json alone would take
+// "ID" for "id" and let the last of two equal fields win.
 func parseLine(raw []byte, n int) (Line, error) {
-	var v struct {
-		ID       *string  `json:"id"`
-		Text     *string  `json:"text"`
-		Baseline *string  `json:"baseline"`
-		Tags     []string `json:"tags"`
-		Prompt   string   `json:"prompt"`
-	}
+	var id, text *string
+	l := Line{N: n}
+	fields := map[string]any{"id": &id, "text": &text, "baseline": &l.Baseline, "tags": &l.Tags, "prompt": &l.Prompt}
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&v); err != nil {
-		return Line{}, explain(err)
+	if t, err := dec.Token(); err != nil {
+		return Line{}, explain(err, "")
+	} else if t != json.Delim('{') {
+		return Line{}, fmt.Errorf("the line is no JSON object: write %s", lineShape)
+	}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return Line{}, explain(err, "")
+		}
+		key := t.(string) // Token gives nothing else at this place
+		target, ok := fields[key]
+		switch {
+		case ok && target == nil:
+			return Line{}, fmt.Errorf("field %q stands twice: keep one", key)
+		case !ok:
+			return Line{}, fmt.Errorf("unknown field %q: a line is %s", key, lineShape)
+		}
+		if err := dec.Decode(target); err != nil {
+			return Line{}, explain(err, key)
+		}
+		fields[key] = nil
+	}
+	if _, err := dec.Token(); err != nil {
+		return Line{}, explain(err, "")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Line{}, errors.New("more than one JSON value on the line: write one object a line")
+		return Line{}, errors.New("something follows the JSON object: write one object a line")
 	}
 	switch {
-	case v.ID == nil || *v.ID == "":
+	case id == nil || *id == "":
 		return Line{}, fmt.Errorf("no id: every line needs %s", lineShape)
-	case v.Text == nil:
-		return Line{}, fmt.Errorf("id %q has no text (an empty answer is \"text\": \"\"): every line needs %s", *v.ID, lineShape)
+	case text == nil:
+		return Line{}, fmt.Errorf("id %q has no text (an empty answer is \"text\": \"\"): every line needs %s", *id, lineShape)
 	}
-	if _, err := ParseTags(v.Tags); err != nil {
-		return Line{}, fmt.Errorf("id %q: %w", *v.ID, err)
+	if _, err := ParseTags(l.Tags); err != nil {
+		return Line{}, fmt.Errorf("id %q: %w", *id, err)
 	}
-	return Line{ID: *v.ID, Text: *v.Text, Baseline: v.Baseline, Tags: v.Tags, Prompt: v.Prompt, N: n}, nil
+	l.ID, l.Text = *id, *text
+	return l, nil
 }
 
-var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
-
 // explain puts the decoder's errors into words that say what to do.
-func explain(err error) error {
+func explain(err error, field string) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
-	switch m := unknownField.FindStringSubmatch(err.Error()); {
-	case m != nil:
-		return fmt.Errorf("unknown field %s: a line is %s", m[1], lineShape)
-	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("field %q is a JSON %s, want %s", kind.Field, kind.Value, strings.ReplaceAll(kind.Type.String(), "[]string", "a list of strings"))
+	switch {
 	case errors.As(err, &kind):
-		return fmt.Errorf("the line is a JSON %s, want an object: %s", kind.Value, lineShape)
+		want := "string"
+		if field == "tags" {
+			want = "list of strings"
+		}
+		return fmt.Errorf("field %q is or holds a JSON %s: it must be a %s", field, kind.Value, want)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("the JSON object does not end on its line: write one object a line")
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not JSON at byte %d of the line: %w", syntax.Offset, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the JSON object does not end on its line: write one object a line")
 	}
-	return err
+	return fmt.Errorf("not JSON: %w", err)
 }

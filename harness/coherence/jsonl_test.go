@@ -1,6 +1,7 @@
 package coherence
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -27,7 +28,7 @@ func TestReadTextsErrors(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"empty file", "", "f.jsonl: no texts: write one JSON object a line"},
 		{"blank file", "\n \n", "f.jsonl: no texts"},
-		{"bad JSON", ok + "{nope}", "f.jsonl:2: not JSON at byte 2 of the line"},
+		{"bad JSON", ok + "{nope}", "f.jsonl:2: not JSON"},
 		{"cut JSON", `{"id":"a","text":"x`, "f.jsonl:1: the JSON object does not end on its line"},
 		{"unknown field", ok + `{"id":"b","txt":"x"}`, `f.jsonl:2: unknown field "txt": a line is {"id"`},
 		{"no id", `{"text":"x"}`, "f.jsonl:1: no id"},
@@ -36,10 +37,17 @@ func TestReadTextsErrors(t *testing.T) {
 		{"null text", `{"id":"b","text":null}`, `f.jsonl:1: id "b" has no text`},
 		{"duplicate", ok + "\n" + ok, `f.jsonl:3: duplicate id "a", first on line 1`},
 		{"unknown tag", `{"id":"b","text":"x","tags":["cod"]}`, `f.jsonl:1: id "b": unknown tag "cod": use one of art, code`},
-		{"wrong type", `{"id":"b","text":7}`, `f.jsonl:1: field "text" is a JSON number, want string`},
-		{"tags no list", `{"id":"b","text":"x","tags":"code"}`, `f.jsonl:1: field "tags" is a JSON string, want a list of strings`},
-		{"no object", `[1]`, "f.jsonl:1: the line is a JSON array, want an object"},
-		{"two values", `{"id":"b","text":"x"} {"id":"c","text":"x"}`, "f.jsonl:1: more than one JSON value"},
+		{"wrong type", `{"id":"b","text":7}`, `f.jsonl:1: field "text" is or holds a JSON number: it must be a string`},
+		{"tags no list", `{"id":"b","text":"x","tags":"code"}`, `f.jsonl:1: field "tags" is or holds a JSON string: it must be a list of strings`},
+		{"tag no string", `{"id":"b","text":"x","tags":[7]}`, `f.jsonl:1: field "tags" is or holds a JSON number`},
+		{"field twice", `{"id":"b","text":"x","text":"y"}`, `f.jsonl:1: field "text" stands twice`},
+		{"null twice", `{"id":"b","text":"x","tags":null,"tags":[]}`, `f.jsonl:1: field "tags" stands twice`},
+		{"capitals", `{"ID":"b","text":"x"}`, `f.jsonl:1: unknown field "ID"`},
+		{"no brace at the end", `{"id":"b","text":"x"`, "f.jsonl:1: the JSON object does not end"},
+		{"a word", "hello", "f.jsonl:1: not JSON"},
+		{"comma at the end", `{"id":"b","text":"x",}`, "f.jsonl:1: not JSON"},
+		{"no object", `[1]`, "f.jsonl:1: the line is no JSON object: write {"},
+		{"two values", `{"id":"b","text":"x"} {"id":"c","text":"x"}`, "f.jsonl:1: something follows the JSON object"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadTexts(strings.NewReader(c.in), "f.jsonl")
@@ -74,4 +82,32 @@ func TestJudgeJSON(t *testing.T) {
 	if r := Judge(Line{ID: "c", Text: " ", Baseline: &base}); r.Verdict != OK {
 		t.Errorf("the baseline says nothing either, got %+v", r)
 	}
+}
+
+// A file with broken bytes is judged, not refused: broken bytes are a fault of
+// the server, and "replacement" names it.
+func TestReadTextsBrokenBytes(t *testing.T) {
+	got, err := ReadTexts(strings.NewReader("{\"id\":\"a\",\"text\":\"Os\xfflo\"}"), "f.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := Judge(got[0]); r.Verdict != Bad || find(r.Findings, "replacement") == nil {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// FuzzReadTexts: any bytes give lines that can be judged, or an error that
+// names the file.
+func FuzzReadTexts(f *testing.F) {
+	f.Add([]byte(`{"id":"a","text":"x","tags":["code"],"baseline":null,"prompt":""}`))
+	f.Add([]byte("{\"id\":\"a\"\n\n[}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lines, err := ReadTexts(bytes.NewReader(data), "f.jsonl")
+		if (err == nil) != (len(lines) > 0) {
+			t.Fatalf("%d lines and the error %v", len(lines), err)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "f.jsonl:") {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+	})
 }

@@ -14,6 +14,12 @@ func TestRepeatedText(t *testing.T) {
 		try{"a quotation", said(mild), false},
 		try{"a third, beside a baseline", beside(mild, prose), true},
 		try{"the baseline does it too", beside(mild, mild), false},
+		try{"passages of 60 characters, far apart", said(prose[:60] + "1" + prose[:60] + "2" + prose[:60] + "3" + prose[:60] + "4" + prose[:60] + "5" + prose[:60]), true},
+		try{"passages of 49 characters", said(prose[:49] + "1" + prose[:49] + "2" + prose[:49] + "3" + prose[:49] + "4" + prose[:49] + "5" + prose[:49] + "6" + prose[:49]), false},
+		try{"a quarter, beside a baseline", beside(prose+" "+prose[:130], prose), false},
+		try{"records, word for word", said(strings.Repeat("{\"id\": 7, \"ok\": [1, 2, 3], \"at\": {\"x\": 1, \"y\": 2}, \"kind\": \"a\"}\n", 8)), true},
+		try{"299 characters", said(strings.Repeat(prose[:60], 5)[:299]), false},
+		try{"300 characters", said(strings.Repeat(prose[:60], 5)), true},
 		try{"short", said("So x=30. Let me check. So x=30. Let me check. So x=30."), false},
 		try{"records", said(strings.Repeat(`{"InputToken": "Next", "LimitKey": 10, "MoreResults": `, 3) + `{"Other": {"Name": 4, "Kind": 5, "Size": 6, "Area": 7, "Rate": 8, "Time": 9, "Date": 10}}`), false},
 	)

@@ -124,3 +124,29 @@ func (d *doc) expects() map[script]bool {
 	}
 	return d.expected
 }
+
+type letter struct {
+	at   int
+	s    script
+	bare bool // nothing or only blanks stand between it and the letter before
+}
+
+// letters lists the letters that have a script.
+func (d *doc) letters() []letter {
+	if d.lettersDone {
+		return d.lettersOf
+	}
+	d.lettersDone = true
+	var out []letter
+	bare := false
+	for i, r := range d.r {
+		if s := scriptOf(r); s != 0 {
+			out = append(out, letter{i, s, bare})
+			bare = true
+		} else if r == '\n' || !unicode.IsSpace(r) && !unicode.IsMark(r) {
+			bare = false
+		}
+	}
+	d.lettersOf = out
+	return out
+}

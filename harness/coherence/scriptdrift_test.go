@@ -13,6 +13,12 @@ func TestScriptDrift(t *testing.T) {
 		try{"no baseline", said(chinese), false},
 		try{"both English", beside(english, prose), false},
 		try{"the baseline uses both", beside(english, english+chinese), false},
+		try{"over a half", beside("Beijing is the capita 北京是中国的首都位于华北平原", chinese), true},
+		try{"under a half", beside("Beijing is t 北京是中国的首都位于华北平原", chinese), false},
+		try{"a few letters of it before", beside(english, chinese+" abcd"), false},
+		try{"under a tenth of it before", beside(english, chinese+" abc"), true},
+		try{"19 letters", beside("Beijing is the capital", chinese), false},
+		try{"20 letters", beside("Beijing is the capital of", chinese), true},
 		try{"too short to say", beside("Beijing", chinese), false},
 	)
 	for _, tag := range []string{"script:mixed", "encoded"} {

@@ -1,7 +1,5 @@
 package coherence
 
-import "unicode"
-
 // scriptSalad: tokens of many scripts side by side, what a model says when its
 // weights are misplaced or its logits random (vllm#510, sglang#1434,
 // sglang#2354). Only bare switches count, with nothing or blanks between the
@@ -14,32 +12,6 @@ var scriptSalad = Check{
 	Exempt: []Tag{TagScriptMixed, TagEncoded},
 	Gross:  true,
 	run:    runScriptSalad,
-}
-
-type letter struct {
-	at   int
-	s    script
-	bare bool // nothing or only blanks stand between it and the letter before
-}
-
-// letters lists the letters that have a script.
-func (d *doc) letters() []letter {
-	if d.lettersDone {
-		return d.lettersOf
-	}
-	d.lettersDone = true
-	var out []letter
-	bare := false
-	for i, r := range d.r {
-		if s := scriptOf(r); s != 0 {
-			out = append(out, letter{i, s, bare})
-			bare = true
-		} else if r == '\n' || !unicode.IsSpace(r) && !unicode.IsMark(r) {
-			bare = false
-		}
-	}
-	d.lettersOf = out
-	return out
 }
 
 func runScriptSalad(d *doc, _ level) *hit {

@@ -1,6 +1,9 @@
 package coherence
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestScriptSalad(t *testing.T) {
 	const salad = "नदी datoनदी dato น้ำ трававедроน้ำ verraน้ำنهر ведрослово다리 कमल कमल 雾نهر"
@@ -13,6 +16,11 @@ func TestScriptSalad(t *testing.T) {
 		try{"Japanese with Latin", said("東京タワーはとても高いTowerです。Pythonを使ってWebアプリを作る"), false},
 		try{"Korean with Han and Latin", said("한국(韓國)의 수도는 서울이며 Python 언어로 만든다 大韓民國 만세"), false},
 		try{"physics", said("Δx and λ are Greek, so are α, β and γ in formulas of physics."), false},
+		try{"15 letters", said("abนนжж물물水水abนนж"), false},
+		try{"16 letters", said("abนนжж물물水水abนนжж"), true},
+		try{"three scripts", said(strings.Repeat("abนนжж", 5)), false},
+		try{"one switch in eight letters: 7 of 64", said(strings.Repeat("aaaaaaaaนนนนนนนนжжжжжжжж물물물물물물물물", 2)), false},
+		try{"one switch in seven letters", said(strings.Repeat("aaaaaaaนนนนนนนжжжжжжж물물물물물물물", 3)), true},
 		try{"asked to copy", Text{Text: "雨阪ाร세สé🌍️山апа💡사еา東ม雪", Prompt: "Repeat this text: 雨阪ाร세สé🌍️山апа💡사еา東ม雪"}, false},
 		try{"the baseline does it too", beside(salad, salad), false},
 	)

@@ -18,6 +18,7 @@ func TestSpecialToken(t *testing.T) {
 		try{"quoted", said("The token `<|im_end|>` ends a turn, \"</s>\" a text."), false},
 		try{"asked for", Text{Text: "<|im_end|> ends a turn.", Prompt: "What does <|im_end|> do?"}, false},
 		try{"generics and markup", said("Vec<u8>, <unknown>, <b>pad</b>, a[INDEX], <|, |>"), false},
+		try{"two such marks", said("The Ġab and Ġcd marks"), false},
 		try{"one Maltese letter", said("Il-Ġnien"), false},
 		try{"Maltese", Text{Text: "iġġib Ġnejna Ġimgħa Ġurnata Ġdida Ġenerali", Tags: []string{"language:mt"}}, false},
 		try{"a bar of blocks", said("▁▂▃▄▅▆▇█"), false},

@@ -4,8 +4,8 @@ import "unicode"
 
 // symbolSoup: digits, capitals and punctuation at random, the low ids of a
 // vocabulary (llama.cpp#11575, flashinfer#3334). Code, formulas, Morse and
-// drawings have as many signs, but words, or few kinds of signs, or else some
-// letters and brackets that close in order.
+// drawings have as many signs, but words, few kinds of signs, one sign that
+// rules, or else some letters and brackets that close in order.
 var symbolSoup = Check{
 	Name:   "symbol-soup",
 	About:  "80 characters without a word, of many kinds of signs, with hardly a letter or with brackets that do not match",
@@ -17,7 +17,12 @@ var symbolSoup = Check{
 }
 
 func runSymbolSoup(d *doc, _ level) *hit {
-	const window, kinds, hardly = 80, 12, 0.1
+	const (
+		window = 80
+		kinds  = 12
+		hardly = 0.1  // share of letters
+		even   = 0.15 // share of the commonest character; quotes, bars or digits take more in code and tables
+	)
 	end := d.end()
 	// Stretches without a run of three letters; only these are looked at.
 	for i := 0; i < end; {
@@ -34,7 +39,7 @@ func runSymbolSoup(d *doc, _ level) *hit {
 			j -= 2
 		}
 		if stretch := d.r[i:min(j, end)]; len(stretch) >= window {
-			if n := signs(stretch); n >= kinds && (letterShare(stretch) < hardly || !matched(stretch)) {
+			if n := signs(stretch); n >= kinds && commonest(stretch) <= even && (letterShare(stretch) < hardly || !matched(stretch)) {
 				return &hit{"signs and digits at random", float64(n), kinds, i}
 			}
 		}
@@ -67,6 +72,17 @@ func letterShare(r []rune) float64 {
 		}
 	}
 	return float64(n) / float64(len(r))
+}
+
+// commonest returns the share of the commonest character.
+func commonest(r []rune) float64 {
+	most := 0
+	count := map[rune]int{}
+	for _, x := range r {
+		count[x]++
+		most = max(most, count[x])
+	}
+	return float64(most) / float64(len(r))
 }
 
 // matched says whether three quarters of the brackets or more close as they were

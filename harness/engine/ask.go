@@ -97,8 +97,10 @@ func known(s exchange.State) bool { return s != exchange.Unknown }
 // the capability unknown: that is the server's fault and no fact about it.
 func ask(ctx context.Context, s Server, t *exchange.Target) {
 	for _, q := range questions {
-		if needs, ok := prerequisite[q.cap]; ok && !t.Can(needs) && known(t.Capabilities[needs]) {
-			t.Capabilities[q.cap] = exchange.Absent
+		if needs, ok := prerequisite[q.cap]; ok && !t.Can(needs) {
+			// Absent as well, or as unknown: an endpoint that hangs would cost a
+			// whole time-out for each further question.
+			t.Capabilities[q.cap] = t.Capabilities[needs]
 			continue
 		}
 		r := tiny(q.api, q.params)
@@ -143,6 +145,11 @@ func ask(ctx context.Context, s Server, t *exchange.Target) {
 
 // prerequisite spares requests that can't succeed.
 var prerequisite = map[exchange.Capability]exchange.Capability{
+	exchange.CapTokenIDs:    exchange.CapChat,
+	exchange.CapPromptIDs:   exchange.CapChat,
+	exchange.CapLogprobs:    exchange.CapChat,
+	exchange.CapStream:      exchange.CapChat,
+	exchange.CapIgnoreEOS:   exchange.CapChat,
 	exchange.CapTokenPrompt: exchange.CapCompletions,
 	exchange.CapStreamUsage: exchange.CapStream,
 }

@@ -71,7 +71,7 @@ func Find(ctx context.Context, s Server, model string, w Wait) (exchange.Target,
 	}
 	t.Engine, t.Version = identify(ctx, s, m)
 	ask(ctx, s, &t)
-	return t, nil
+	return t, ctx.Err() // questions that were interrupted say nothing about the server
 }
 
 // model is an entry of /v1/models, with the fields that servers add.

@@ -267,6 +267,11 @@ func TestChunkTimes(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
+	// A read that ends with the data, before the newline, has brought it.
+	e.Timeline.Reads = []Read{{At: 1 * time.Millisecond, N: bEnd}, {At: 5 * time.Millisecond, N: len(raw) - bEnd}}
+	if r, _ := Decode(e); r.Chunks[1].At != time.Millisecond {
+		t.Errorf("chunk b at %s, want 1ms", r.Chunks[1].At)
+	}
 	e.Timeline.Reads, e.Timeline.End = nil, 9*time.Millisecond
 	if r, _ := Decode(e); r.Chunks[0].At != e.Timeline.End {
 		t.Errorf("without reads: %v, want the end", r.Chunks[0].At)

@@ -6,9 +6,13 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"touchstone/harness/client"
@@ -58,8 +62,9 @@ type Run struct {
 	plan    map[verdict.Area][]exchange.Request
 	session *probe.Session
 
-	mu   sync.Mutex
-	done map[verdict.Area]bool
+	mu       sync.Mutex
+	done     map[verdict.Area]bool
+	outcomes map[verdict.Area]probe.Outcome
 }
 
 // Open asks the target, checks that the baseline is one of the same model,
@@ -67,6 +72,9 @@ type Run struct {
 func Open(ctx context.Context, o Options) (*Run, error) {
 	c, err := client.New(o.Client)
 	if err != nil {
+		return nil, &engine.Error{Kind: engine.Usage, Msg: err.Error()}
+	}
+	if err := fresh(o.Out); err != nil {
 		return nil, err
 	}
 	target, err := engine.Find(ctx, c, o.Model, o.Wait)
@@ -76,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Run, error) {
 	if err := comparable(o.Baseline, target, o.ModelAlias); err != nil {
 		return nil, err
 	}
-	r := &Run{Target: target, opts: o, client: c, done: map[verdict.Area]bool{}}
+	r := &Run{Target: target, opts: o, client: c, done: map[verdict.Area]bool{}, outcomes: map[verdict.Area]probe.Outcome{}}
 	r.prompts = o.Set.Select(o.Tier, modelName(o, target))
 	r.plan, err = Plan(o, target)
 	if err != nil {
@@ -91,15 +99,44 @@ func Open(ctx context.Context, o Options) (*Run, error) {
 	}
 	r.folder, err = exchange.Create(o.Out, meta, r.planned())
 	if err != nil {
-		return nil, err
+		return nil, badFolder(err)
 	}
 	if err := r.saveInputs(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.folder.Close())
 	}
 	r.session = &probe.Session{
 		Do: c.Do, Keep: r.folder.Append, Concurrency: max(1, o.Limits.Concurrency), Progress: o.Progress,
 	}
 	return r, nil
+}
+
+// fresh refuses a run folder that can't take a run, before the server is
+// waited for and asked.
+func fresh(dir string) error {
+	files, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return badFolder(fmt.Errorf("can't use the run folder: %w", err))
+	case len(files) > 0:
+		return badFolder(fmt.Errorf("run folder %s is not empty (it holds %s)", dir, files[0].Name()))
+	}
+	return nil
+}
+
+// badFolder is the error of a run folder that the user named and that can't be
+// used. A full disk is no wrong name.
+func badFolder(err error) error {
+	if DiskFull(err) {
+		return err
+	}
+	return &engine.Error{Kind: engine.Usage, Msg: err.Error(), Hint: "name a new folder, on a disk that can be written, with --out"}
+}
+
+// DiskFull says whether an error is for want of space.
+func DiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // modelName is the name by which prompts choose: what the model was called
@@ -216,10 +253,8 @@ func (r *Run) Do(ctx context.Context, q exchange.Request) *exchange.Exchange {
 	return r.client.Do(ctx, q)
 }
 
-// Collect sends the requests of an area, once, however often it is called.
-func (r *Run) Collect(ctx context.Context, areas ...verdict.Area) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// collect sends the requests of areas, each once, however often it is called.
+func (r *Run) collect(ctx context.Context, areas []verdict.Area) error {
 	for _, a := range areas {
 		if r.done[a] || r.session.Dead() {
 			continue
@@ -265,20 +300,28 @@ func (r *Run) load(ctx context.Context) error {
 	return keep
 }
 
-// Outcome collects what the probe of an area reads, and scores it.
+// Outcome collects what the probe of an area reads, and scores it; once,
+// however often it is called.
 func (r *Run) Outcome(ctx context.Context, area verdict.Area) (probe.Outcome, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o, ok := r.outcomes[area]; ok {
+		return o, nil
+	}
 	p, ok := probe.For(area)
 	if !ok {
 		return probe.Outcome{}, fmt.Errorf("no probe for area %q", area)
 	}
-	if err := r.Collect(ctx, p.Reads()...); err != nil {
+	if err := r.collect(ctx, p.Reads()); err != nil {
 		return probe.Outcome{}, err
 	}
 	ev, _, err := Evidence(r.folder)
 	if err != nil {
 		return probe.Outcome{}, err
 	}
-	return p.Score(ev), nil
+	o := p.Score(ev)
+	r.outcomes[area] = o
+	return o, nil
 }
 
 // Close ends the run: everything is on disk.

@@ -125,7 +125,9 @@ func (anchorsProbe) group(ev *Evidence, o *Outcome, wrong *Item, judged, right, 
 		Measured: share(right, judged),
 	}
 	if wrong != nil {
-		f.Where, f.Evidence, f.Reproduce = wrong.Request.ID, excerpt(wrong.Reply.Answer()), ev.reproduce(*wrong)
+		p := ev.Prompts[wrong.Request.Case]
+		f.Where, f.Reproduce = wrong.Request.ID, ev.reproduce(*wrong)
+		f.Evidence = fmt.Sprintf("%s → %s; wanted: %s", excerpt(said(p)), excerpt(wrong.Reply.Answer()), wanted(p.Expect))
 	}
 	need := atLeast(judged, chance, significance)
 	switch {

@@ -236,8 +236,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	grace, cancel := context.WithTimeout(base, s.grace)
 	defer cancel()
-	if err := srv.Shutdown(grace); err != nil {
-		abort()
+	if srv.Shutdown(grace) != nil { // grace is over
 		return srv.Close()
 	}
 	return nil

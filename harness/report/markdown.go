@@ -7,6 +7,18 @@ import (
 	"touchstone/harness/report/table"
 )
 
+// mostBroken is how many broken checks a summary shows in full; the table
+// below it has all of them.
+const mostBroken = 6
+
+func names(ls []line) string {
+	var out []string
+	for _, l := range ls {
+		out = append(out, l.Check)
+	}
+	return strings.Join(out, ", ")
+}
+
 // renderMarkdown writes a summary for a pull request or a job: the verdict
 // first, then what broke, then every rule.
 func renderMarkdown(w io.Writer, m Model) error {

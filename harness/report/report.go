@@ -18,7 +18,9 @@ import (
 // Model is what every format is rendered from.
 type Model struct {
 	Target   exchange.Target
+	URL      string // of the target, where it is known: a run folder doesn't keep it
 	Baseline string // name; empty: none
+	Base     *fixture.Baseline
 	Tier     string
 	Started  time.Time
 	Verdict  verdict.Verdict

@@ -9,32 +9,22 @@ import (
 	"touchstone/harness/verdict"
 )
 
-// mostBroken is how many broken checks a screen shows in full.
-const mostBroken = 6
-
 func renderText(w io.Writer, m Model, width int) error {
 	p := &printer{w: w}
 	p.line("%s", headline(m))
 	p.line("%s", counts(m.Verdict))
+	since(p, m)
 	for _, c := range m.Verdict.Diagnosis {
 		p.line("")
 		p.line("Likely cause: %s (confidence: %s)", c.Cause, c.Confidence)
 		p.wrap("  ", "because "+c.Because, width)
 	}
-	bad := broken(m.Verdict)
-	for i, l := range bad {
-		if i == mostBroken {
-			p.line("")
-			p.line("… and %d more checks: %s", len(bad)-i, names(bad[i:]))
-			break
-		}
+	for _, l := range broken(m.Verdict) {
 		p.finding(l, width)
 	}
-	if len(bad) == 0 {
-		p.line("")
-		if p.err == nil {
-			p.err = gateTable(w, m.Verdict, table.Text, width)
-		}
+	p.line("")
+	if p.err == nil {
+		p.err = gateTable(w, m.Verdict, table.Text, width)
 	}
 	if m.Load != nil {
 		p.line("")
@@ -42,22 +32,8 @@ func renderText(w io.Writer, m Model, width int) error {
 			p.err = loadTable(w, *m.Load, table.Text, width)
 		}
 	}
-	if nc := merged(m.Verdict.NotCovered); len(nc) > 0 {
-		p.line("")
-		p.line("Not covered:")
-		for _, u := range nc {
-			p.wrap("  ", "- "+u.Check+": "+u.Reason, width)
-		}
-	}
+	notCovered(p, m, width)
 	return p.err
-}
-
-func names(ls []line) string {
-	var out []string
-	for _, l := range ls {
-		out = append(out, l.Check)
-	}
-	return strings.Join(out, ", ")
 }
 
 // printer keeps the first error, so that a page is written without a check a

@@ -127,7 +127,7 @@ func (a *app) exit(err error) int {
 		}
 		return verdict.ExitUsage
 	case a.ctx.Err() != nil:
-		a.complain("interrupted", "what was recorded so far is kept; touchstone judge RUN judges it")
+		a.complain("interrupted", "nothing was stored")
 		return verdict.ExitInterrupted
 	}
 	a.complain(err.Error(), "")
@@ -153,9 +153,14 @@ func environment(env []string) map[string]string {
 
 // twins lets each flag be set by TOUCHSTONE_<FLAG>. A variable that is there
 // but empty is an error for --target: a CI secret that was not filled in must
-// not turn into a run against something else.
+// not turn into a run against something else. --help and --version have no
+// twin: a TOUCHSTONE_VERSION that a CI sets for itself would print the version
+// and exit 0, as if the gate had passed.
 func (a *app) twins() kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if flag.Name == "help" || flag.Name == "version" {
+			return nil, nil
+		}
 		name := "TOUCHSTONE_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 		v, ok := a.env[name]
 		switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,15 +38,8 @@ type loadFlags struct {
 	GPUs   int `name:"gpus" help:"GPUs behind the server: adds tokens a second for each."`
 }
 
-// tierWorkload is the load that a tier records.
-func tierWorkload(tier string) string {
-	if tier == fixture.TierSmoke {
-		return "smoke"
-	}
-	return "standard"
-}
-
-// workload finds a workload, with the flags' say.
+// workload finds a workload, with the flags' say. Each tier has one of its
+// name.
 func (f loadFlags) workload(set *fixture.Set, name string) (*fixture.Workload, error) {
 	if name == "none" {
 		return nil, nil
@@ -83,11 +77,7 @@ func (c *gateCmd) run(a *app) error {
 		return err
 	}
 	defer stop()
-	name := c.Workload
-	if name == "" {
-		name = tierWorkload(c.Tier)
-	}
-	if o.Workload, err = c.workload(o.Set, name); err != nil {
+	if o.Workload, err = c.workload(o.Set, cmp.Or(c.Workload, c.Tier)); err != nil {
 		return err
 	}
 	o.ModelAlias, o.GPUs, o.Out = c.ModelAlias, c.GPUs, outDir(c.Out, time.Now())
@@ -100,10 +90,7 @@ func (c *gateCmd) run(a *app) error {
 // judge runs the suites, judges the run folder and reports.
 func (c *gateCmd) judge(a *app, o gate.Options) error {
 	if err := runSuites(a.ctx, o, verdict.Areas()...); err != nil {
-		if a.ctx.Err() != nil && !missing(filepath.Join(o.Out, exchange.MetaFile)) {
-			fmt.Fprintf(a.stderr, "touchstone: run folder %s\n", o.Out)
-		}
-		return err
+		return kept(a.ctx, o.Out, err)
 	}
 	res, err := gate.Judge(o.Out)
 	if err != nil {
@@ -114,14 +101,23 @@ func (c *gateCmd) judge(a *app, o gate.Options) error {
 	if err := writeReports(o.Out, m); err != nil {
 		return err
 	}
-	if err := report.Render(a.stdout, m, report.Text, terminalWidth(a)); err != nil {
+	m.URL = o.Client.BaseURL
+	if err := report.Screen(a.stdout, m, terminalWidth(a)); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\nrun folder: %s\n", o.Out)
+	fmt.Fprintf(a.stdout, "\nrun folder: %s (touchstone report %s shows everything)\n", o.Out, o.Out)
 	if res.Verdict.ExitCode == verdict.ExitPass {
 		return nil
 	}
 	return exited(res.Verdict.ExitCode)
+}
+
+// kept says, where a run was interrupted, what is left of it.
+func kept(ctx context.Context, dir string, err error) error {
+	if ctx.Err() == nil || missing(filepath.Join(dir, exchange.ExchangesFile)) {
+		return err
+	}
+	return &failure{verdict.ExitInterrupted, errors.New("interrupted"), "what was recorded so far is kept: touchstone judge " + dir}
 }
 
 // runSuites opens a run and runs the specs of the areas over it. Their own

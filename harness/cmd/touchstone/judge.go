@@ -25,7 +25,7 @@ func (c *judgeCmd) Run(a *app) error {
 	}
 	m := model(res)
 	m.ReportOnly = c.ReportOnly
-	if err := report.Render(a.stdout, m, report.Text, terminalWidth(a)); err != nil {
+	if err := report.Screen(a.stdout, m, terminalWidth(a)); err != nil {
 		return err
 	}
 	switch {
@@ -39,6 +39,9 @@ func (c *judgeCmd) Run(a *app) error {
 
 func judge(a *app, dir string) (*gate.Result, error) {
 	res, err := gate.Judge(dir)
+	if gate.DiskFull(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, usage("a run folder is what gate --out names", "%w", err)
 	}
@@ -66,7 +69,7 @@ func (c *reportCmd) Run(a *app) error {
 // model is what the report is made from.
 func model(res *gate.Result) report.Model {
 	m := report.Model{
-		Target: res.Meta.Target, Baseline: res.Meta.Baseline, Tier: res.Meta.Tier, Started: res.Meta.Started,
+		Target: res.Meta.Target, Baseline: res.Meta.Baseline, Base: res.Evidence.Baseline, Tier: res.Meta.Tier, Started: res.Meta.Started,
 		Verdict: res.Verdict,
 	}
 	var xs []*exchange.Exchange

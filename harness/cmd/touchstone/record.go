@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,11 +32,7 @@ func (c *recordCmd) Run(a *app) error {
 		return err
 	}
 	defer stop()
-	name := c.Workload
-	if name == "" {
-		name = tierWorkload(c.Tier)
-	}
-	if o.Workload, err = c.workload(o.Set, name); err != nil {
+	if o.Workload, err = c.workload(o.Set, cmp.Or(c.Workload, c.Tier)); err != nil {
 		return err
 	}
 	if c.DryRun {
@@ -140,7 +137,10 @@ type benchCmd struct {
 // Run measures throughput. The load's own outputs are read: numbers of a server
 // that talks gibberish, or whose requests failed, are void.
 func (c *benchCmd) Run(a *app) error {
-	s := suiteFlags{Tier: fixture.TierStandard, Fixtures: c.Fixtures, MaxRequests: c.MaxRequests, MaxTokens: c.MaxTokens, Concurrency: 1}
+	s := suiteFlags{Tier: fixture.TierStandard, Fixtures: c.Fixtures, MaxRequests: c.MaxRequests, MaxTokens: c.MaxTokens, Concurrency: 1, DryRun: c.DryRun}
+	if c.Requests < 0 || c.Concurrency < 0 {
+		return usage("leave it out for the workload's own number", "--requests and --concurrency are not negative")
+	}
 	o, stop, err := a.options(c.targetFlags, s, "")
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *benchCmd) Run(a *app) error {
 		return dryRun(a, o)
 	}
 	if err := runSuites(a.ctx, o, verdict.Throughput); err != nil {
-		return err
+		return kept(a.ctx, o.Out, err)
 	}
 	res, err := gate.Judge(o.Out)
 	if err != nil {

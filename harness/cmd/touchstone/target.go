@@ -87,6 +87,19 @@ func (f suiteFlags) load() (*fixture.Set, error) {
 	return s, nil
 }
 
+// check refuses numbers that mean nothing.
+func (f suiteFlags) check() error {
+	switch {
+	case f.Concurrency < 1:
+		return usage("1 asks one after the other", "--concurrency %d: at least one request must be in flight", f.Concurrency)
+	case f.MaxRequests < 0:
+		return usage("leave it out for no limit", "--max-requests %d is negative", f.MaxRequests)
+	case f.MaxTokens < 0:
+		return usage("leave it out for no limit", "--max-tokens %d is negative", f.MaxTokens)
+	}
+	return nil
+}
+
 // baseline finds a baseline by name; an empty name is none.
 func (f suiteFlags) baseline(name string) (*fixture.Baseline, error) {
 	if name == "" {
@@ -112,6 +125,9 @@ func (f suiteFlags) baselineDirs() []string {
 
 // options puts the flags together. What it returns must be stopped.
 func (a *app) options(t targetFlags, s suiteFlags, baseline string) (o gate.Options, stop func(), err error) {
+	if err := s.check(); err != nil {
+		return o, nil, err
+	}
 	set, err := s.load()
 	if err != nil {
 		return o, nil, err
@@ -120,9 +136,11 @@ func (a *app) options(t targetFlags, s suiteFlags, baseline string) (o gate.Opti
 	if err != nil {
 		return o, nil, err
 	}
-	url, stop, err := t.start(a)
-	if err != nil {
-		return o, nil, err
+	url, stop := t.Target, func() {}
+	if !s.DryRun { // which asks nobody
+		if url, stop, err = t.start(a); err != nil {
+			return o, nil, err
+		}
 	}
 	c, err := t.clientOptions(a, url)
 	if err != nil {

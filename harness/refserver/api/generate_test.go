@@ -135,25 +135,6 @@ func TestStreamChunks(t *testing.T) {
 	}
 }
 
-// A token without text yet still tells its id in a chunk.
-func TestIncompleteCharactersKeepTheirIDs(t *testing.T) {
-	_, url := start(t, refserver.Config{})
-	r := ask(t, url+completions, object{"prompt": "Repeat: 東京", "temperature": 1.5, "seed": 4, "ignore_eos": true, "max_tokens": 200,
-		"stream": true, "return_token_ids": true})
-	if len(r.IDs) != 200 {
-		t.Errorf("%d ids", len(r.IDs))
-	}
-	silent := 0
-	for _, e := range r.Events {
-		if *e.Choices[0].Text == "" && len(e.Choices[0].IDs) > 0 {
-			silent++
-		}
-	}
-	if silent == 0 {
-		t.Error("no chunk without text: the case tests nothing; take another seed")
-	}
-}
-
 func TestLogprobDialects(t *testing.T) {
 	_, url := start(t, refserver.Config{})
 	for k := range 4 {

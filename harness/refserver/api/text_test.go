@@ -1,7 +1,6 @@
 package api
 
 import (
-	"os"
 	"testing"
 
 	"touchstone/harness/refserver/gguf"
@@ -9,14 +8,9 @@ import (
 	"touchstone/harness/refserver/token"
 )
 
-// What is held back is never more than could begin a stop string, and comes out
-// when it does not.
-func TestAssemblerHoldsBackWhatMayMatch(t *testing.T) {
-	data, err := os.ReadFile("../../../fixtures/models/tiny/touchstone-tiny-f32.gguf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := gguf.Parse(data, "tiny")
+func tinyTokenizer(t *testing.T) *token.Tokenizer {
+	t.Helper()
+	f, err := gguf.Open("../../../fixtures/models/tiny/touchstone-tiny-f32.gguf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,6 +18,13 @@ func TestAssemblerHoldsBackWhatMayMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tok
+}
+
+// What is held back is never more than could begin a stop string, and comes out
+// when it does not.
+func TestAssemblerHoldsBackWhatMayMatch(t *testing.T) {
+	tok := tinyTokenizer(t)
 	byteOf := func(c byte) int {
 		ids := tok.Encode(string(c), false, false)
 		if len(ids) != 1 {

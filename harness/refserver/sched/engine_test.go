@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +15,6 @@ import (
 )
 
 func TestOutputsDoNotDependOnTheBatch(t *testing.T) {
-	type result struct{ rows, preemptions int }
 	for name, opt := range map[string]Options{
 		"alone":     {MaxNumSeqs: 1, NumBlocks: 64},
 		"three":     {MaxNumSeqs: 3, NumBlocks: 64},
@@ -51,8 +52,15 @@ func TestOutputsDoNotDependOnTheBatch(t *testing.T) {
 			if limit == 0 {
 				limit = 2048
 			}
-			if got := slices.Max(m.steps); got > limit {
+			if got := slices.Max(m.rows); got > limit {
 				t.Errorf("a step of %d rows, the limit is %d", got, limit)
+			}
+			seats := opt.MaxNumSeqs
+			if seats == 0 {
+				seats = 256
+			}
+			if got := slices.Max(m.seqs); got > seats || seats < 40 && limit > 40 && name != "preempted" && got < seats {
+				t.Errorf("a step of %d sequences at most, the limit is %d", got, seats)
 			}
 		})
 	}
@@ -79,6 +87,14 @@ func TestPrefixCache(t *testing.T) {
 	run("longer prompt", greedyRequest(append(slices.Clone(p), 7), 5), 48)
 	run("other ending", greedyRequest(append(slices.Clone(p[:40]), 9, 9, 9, 9, 9, 9, 9, 9, 9), 5), 32)
 	run("other beginning", greedyRequest(append([]int{p[0] ^ 1}, p[1:]...), 5), 0)
+
+	// The third block stands in the cache behind another second one, and the
+	// first two of this prompt do too: contents alone must not match.
+	join := func(a, b []int) []int { return append(slices.Clone(a), b...) }
+	run("other middle", greedyRequest(join(p[:16], prompt(2, 32)), 5), 16)
+	run("known pieces, new order", greedyRequest(join(p[:16], join(prompt(2, 32)[:16], p[32:])), 5), 32)
+	run("known pieces, longer", greedyRequest(join(join(p[:16], prompt(2, 32)[:16]), join(p[32:], []int{1})), 5), 48)
+	run("shifted", greedyRequest(join(p[16:], p[:16]), 5), 0)
 
 	salted := greedyRequest(p, 5)
 	salted.CacheSalt = "a"
@@ -110,17 +126,21 @@ func TestPrefixCache(t *testing.T) {
 
 func TestResetPrefixCacheRefusesWhileRunning(t *testing.T) {
 	m := newFake(t, 64)
-	m.gate = make(chan struct{})
 	e := start(t, m, Options{NumBlocks: 64, MaxModelLen: 200})
-	s := submit(t, e, greedyRequest(prompt(1, 20), 3))
-	m.gate <- struct{}{} // the prefill ran; blocks are held now
-	answer := make(chan bool)
-	go func() { answer <- e.ResetPrefixCache() }()
-	close(m.gate)
-	if <-answer && e.Stats().Steps < 3 {
+	answer := make(chan bool, 1)
+	ask := sync.OnceFunc(func() { // in the middle of a step, so that blocks are held when it is answered
+		go func() { answer <- e.ResetPrefixCache() }()
+		for asked := false; !asked; runtime.Gosched() {
+			e.mu.Lock()
+			asked = len(e.resets) > 0
+			e.mu.Unlock()
+		}
+	})
+	m.logits = func([]llama.Row, []float32) { ask() }
+	collect(t, submit(t, e, greedyRequest(prompt(1, 20), 3)))
+	if <-answer {
 		t.Error("the cache was reset while a sequence held blocks")
 	}
-	collect(t, s)
 }
 
 func TestQueueIsFirstComeFirstServed(t *testing.T) {
@@ -176,10 +196,16 @@ func TestEndsAndMinTokens(t *testing.T) {
 
 func TestLogprobsAreThoseOfTheRawLogits(t *testing.T) {
 	m := newFake(t, 64)
-	e := start(t, m, Options{NumBlocks: 64, MaxModelLen: 200, MaxNumBatchedTokens: 16})
+	// Half of the vocabulary are end tokens, which min_tokens masks: that must
+	// not show in the log-probabilities.
+	var ends []int
+	for id := range m.vocab / 2 {
+		ends = append(ends, 2*id)
+	}
+	e := start(t, m, Options{NumBlocks: 64, MaxModelLen: 200, MaxNumBatchedTokens: 16, EOS: ends})
 	p := prompt(6, 40)
 	seed, k := int64(3), 4
-	r := &Request{Prompt: p, MaxTokens: 8, Sampling: Sampling{Temperature: 2, TopP: 0.9, TopK: 20, Seed: &seed}, Logprobs: &k, PromptLogprobs: &k}
+	r := &Request{Prompt: p, MaxTokens: 8, MinTokens: 8, Sampling: Sampling{Temperature: 2, TopP: 0.9, TopK: 20, Seed: &seed}, Logprobs: &k, PromptLogprobs: &k}
 	s := submit(t, e, r)
 	out, _ := collect(t, s)
 	check := func(where string, context []int, token int, got []Logprob) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"touchstone/harness/refserver/llama"
@@ -19,10 +18,8 @@ type fake struct {
 	slots []int32 // the KV cache: the token that each slot belongs to
 	gate  chan struct{}
 
-	mu      sync.Mutex
-	maxRows int
-	steps   []int // rows of each step
-	logits  func(rows []llama.Row, logits []float32)
+	rows, seqs []int // of each step
+	logits     func(rows []llama.Row, logits []float32)
 }
 
 func newFake(t *testing.T, blocks int) *fake {
@@ -39,9 +36,6 @@ func (f *fake) Forward(rows []llama.Row, logits []float32) {
 	if f.gate != nil {
 		<-f.gate
 	}
-	f.mu.Lock()
-	f.steps = append(f.steps, len(rows))
-	f.mu.Unlock()
 	last := map[*llama.Seq]int{}
 	for _, r := range rows {
 		if p, ok := last[r.Seq]; ok && r.Pos != p+1 {
@@ -50,6 +44,7 @@ func (f *fake) Forward(rows []llama.Row, logits []float32) {
 		last[r.Seq] = r.Pos
 		*f.slot(r.Seq, r.Pos) = r.Token
 	}
+	f.rows, f.seqs = append(f.rows, len(rows)), append(f.seqs, len(last))
 	k := 0
 	for _, r := range rows {
 		if !r.Logits {

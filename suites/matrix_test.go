@@ -1,0 +1,186 @@
+package suites
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"touchstone/fixtures"
+	"touchstone/harness/client"
+	"touchstone/harness/coherence"
+	"touchstone/harness/fixture"
+	"touchstone/harness/gate"
+	"touchstone/harness/refserver"
+	"touchstone/harness/refserver/fault"
+	"touchstone/harness/verdict"
+)
+
+var update = flag.Bool("update", false, "write the detection matrix into README.md")
+
+// row is what the gate must say of a build. The matrix is how good the gate is:
+// a fault that is no longer caught, or a healthy build that no longer passes,
+// turns this test red.
+type row struct {
+	build    string
+	faults   []string
+	shape    refserver.Config // sizes of a healthy build
+	status   verdict.Status
+	cause    string   // "": none
+	findings []string // checks that must fail, at least
+}
+
+var matrix = []row{
+	{build: "healthy", status: verdict.Pass},
+	{build: "healthy, `--max-num-seqs 3`", shape: refserver.Config{MaxNumSeqs: 3}, status: verdict.Pass},
+	{build: "healthy, `--max-num-batched-tokens 32`", shape: refserver.Config{MaxNumBatchedTokens: 32}, status: verdict.Pass},
+	{build: "`attention-output-lost`", faults: []string{"attention-output-lost"}, status: verdict.Fail, cause: verdict.CauseAttentionLost,
+		findings: []string{verdict.ContextInsensitive, verdict.ContextSameAnswer, verdict.AnchorsAnswers}},
+	{build: "`attention-output-lost:layers=half`", faults: []string{"attention-output-lost:layers=half"}, status: verdict.Fail,
+		findings: []string{verdict.AnchorsAnswers}},
+	{build: "`qkv-shard-order`", faults: []string{"qkv-shard-order"}, status: verdict.Fail, cause: verdict.CauseWeightsMisplaced,
+		findings: []string{verdict.AnchorsAnswers, verdict.CoherenceMostly, verdict.ThroughputCoherence}},
+	{build: "`qkv-shard-order:layers=half`", faults: []string{"qkv-shard-order:layers=half"}, status: verdict.Fail, cause: verdict.CauseWeightsMisplaced,
+		findings: []string{verdict.AnchorsAnswers, verdict.CoherenceMostly}},
+}
+
+func TestMatrix(t *testing.T) {
+	set, err := fixture.Load(fixture.Options{FS: fixtures.FS, ValidTag: coherence.ValidTag})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, r := range matrix {
+		res := judged(t, set, r)
+		if res.Verdict.Status != r.status {
+			t.Errorf("%s is judged %v, want %v: %v", r.build, res.Verdict.Status, r.status, failed(res.Verdict))
+		}
+		var causes []string
+		for _, c := range res.Verdict.Diagnosis {
+			causes = append(causes, c.Cause)
+		}
+		if r.cause != "" && !slices.Equal(causes, []string{r.cause}) || r.status == verdict.Pass && len(causes) > 0 {
+			t.Errorf("%s is explained by %q, want %q alone", r.build, causes, r.cause)
+		}
+		for _, want := range r.findings {
+			if !slices.Contains(failed(res.Verdict), want) {
+				t.Errorf("%s doesn't fail %s; it fails %v", r.build, want, failed(res.Verdict))
+			}
+		}
+		lines = append(lines, cells(r, res.Verdict))
+	}
+	for _, f := range fault.All() {
+		if !slices.ContainsFunc(matrix, func(r row) bool { return slices.Contains(r.faults, f.Name) }) {
+			t.Errorf("fault %s has no row in the matrix", f.Name)
+		}
+	}
+	compareReadme(t, lines)
+}
+
+// judged runs the smoke tier over a build, without a baseline.
+func judged(t *testing.T, set *fixture.Set, r row) *gate.Result {
+	t.Helper()
+	cfg := r.shape
+	cfg.Data, cfg.Faults = fixtures.Tiny(), r.faults
+	url, stop, err := Embedded(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	load, err := set.Workload("smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := gate.Open(t.Context(), gate.Options{
+		Client: client.Options{BaseURL: url}, Tier: fixture.TierSmoke, Set: set, Workload: &load,
+		Limits: gate.Limits{Concurrency: 8}, Tool: "touchstone", Now: time.Now, Out: dir,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range verdict.Areas() {
+		if _, err := run.Outcome(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	res, err := gate.Judge(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func failed(v verdict.Verdict) []string {
+	var out []string
+	for _, f := range v.Findings {
+		if f.Status == verdict.Fail && !slices.Contains(out, f.Check) {
+			out = append(out, f.Check)
+		}
+	}
+	return out
+}
+
+// cells is the row's line in the README.
+func cells(r row, v verdict.Verdict) string {
+	out := []string{r.build}
+	for _, a := range verdict.Areas() {
+		cell := "–"
+		for _, f := range v.Findings {
+			if verdict.AreaOf(f.Check) != a {
+				continue
+			}
+			if f.Status == verdict.Fail {
+				cell = "**caught**"
+				break
+			}
+			cell = "pass"
+		}
+		out = append(out, cell)
+	}
+	cause := ""
+	for _, c := range v.Diagnosis {
+		cause = fmt.Sprintf("%s (%s)", c.Cause, c.Confidence)
+	}
+	return "| " + strings.Join(append(out, cause), " | ") + " |"
+}
+
+const (
+	readme = "../README.md"
+	begin  = "<!-- matrix: go test ./suites -run TestMatrix -update -->\n"
+	end    = "<!-- end of matrix -->"
+)
+
+func compareReadme(t *testing.T, lines []string) {
+	t.Helper()
+	var head, rule []string
+	for _, a := range verdict.Areas() {
+		head, rule = append(head, string(a)), append(rule, "---")
+	}
+	want := "| build | " + strings.Join(head, " | ") + " | cause named |\n|---|" + strings.Join(rule, "|") + "|---|\n" + strings.Join(lines, "\n") + "\n"
+	b, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("README.md has no matrix between %q and %q", begin, end)
+	}
+	if got == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("the matrix in README.md is not what was measured; -update writes it. Measured:\n%s", want)
+	}
+	if err := os.WriteFile(readme, []byte(before+begin+want+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
