@@ -39,7 +39,7 @@ var matrix = []row{
 	{build: "healthy, `--max-num-seqs 3`", shape: refserver.Config{MaxNumSeqs: 3}, status: verdict.Pass},
 	{build: "healthy, `--max-num-batched-tokens 32`", shape: refserver.Config{MaxNumBatchedTokens: 32}, status: verdict.Pass},
 	{build: "`attention-output-lost`", faults: []string{"attention-output-lost"}, status: verdict.Fail, cause: verdict.CauseAttentionLost,
-		findings: []string{verdict.ContextInsensitive, verdict.ContextSameAnswer, verdict.AnchorsAnswers}},
+		findings: []string{verdict.ContextInsensitive, verdict.ContextSameAnswer, verdict.AnchorsAnswers, verdict.ThroughputSame}},
 	{build: "`attention-output-lost:layers=half`", faults: []string{"attention-output-lost:layers=half"}, status: verdict.Fail,
 		findings: []string{verdict.AnchorsAnswers}},
 	{build: "`qkv-shard-order`", faults: []string{"qkv-shard-order"}, status: verdict.Fail, cause: verdict.CauseWeightsMisplaced,

@@ -10,6 +10,6 @@ import (
 // and last: numbers of a server that is busy with something else are no numbers.
 func throughputSpecs(s spec) {
 	ginkgo.Describe("throughput", ginkgo.Label("area:throughput"), ginkgo.Serial, func() {
-		s.whole(verdict.Throughput, verdict.ThroughputRequests, verdict.ThroughputCoherence, verdict.ThroughputRecorded)
+		s.whole(verdict.Throughput, verdict.ThroughputRequests, verdict.ThroughputCoherence, verdict.ThroughputSame, verdict.ThroughputRecorded)
 	})
 }

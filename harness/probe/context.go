@@ -230,32 +230,35 @@ func tops(r *exchange.Reply) string {
 // sameAnswer needs texts alone: a server that lost its context may answer
 // every question with the same fluent sentence, which no text check stops.
 func (contextProbe) sameAnswer(ev *Evidence, o *Outcome) {
+	sameAnswer(ev, o, verdict.ContextSameAnswer, "questions", ok(ev.In(verdict.Anchors)))
+}
+
+func sameAnswer(ev *Evidence, o *Outcome, check, what string, items []Item) {
+	if len(items) < sameFew {
+		if len(items) > 0 {
+			o.skip(check, "%d %s were answered, %d are needed", len(items), what, sameFew)
+		}
+		return
+	}
 	answers := map[string][]Item{}
-	judged, worst := 0, ""
-	for _, it := range ok(ev.In(verdict.Anchors)) {
-		judged++
+	worst := ""
+	for _, it := range items {
 		key := sameWords(it.Reply.Answer())
 		answers[key] = append(answers[key], it)
 		if len(answers[key]) > len(answers[worst]) {
 			worst = key
 		}
 	}
-	if judged < sameFew {
-		if judged > 0 {
-			o.skip(verdict.ContextSameAnswer, "%d questions were answered, %d are needed", judged, sameFew)
-		}
-		return
-	}
 	n := len(answers[worst])
 	f := verdict.Finding{
-		Check: verdict.ContextSameAnswer, Status: verdict.Pass,
-		Summary:  "different questions get different answers",
-		Measured: share(n, judged) + " share one answer",
+		Check: check, Status: verdict.Pass,
+		Summary:  fmt.Sprintf("different %s get different answers", what),
+		Measured: share(n, len(items)) + " share one answer",
 		Limit:    fmt.Sprintf("under %.0f %%", 100*sameShare),
 	}
-	if float64(n) >= sameShare*float64(judged) {
+	if float64(n) >= sameShare*float64(len(items)) {
 		f.Status = verdict.Fail
-		f.Summary = fmt.Sprintf("%d of %d different questions get one and the same answer", n, judged)
+		f.Summary = fmt.Sprintf("%d of %d different %s get one and the same answer", n, len(items), what)
 		it := answers[worst][0]
 		f.Evidence, f.Where, f.Reproduce = excerpt(it.Reply.Answer()), it.Request.ID, ev.reproduce(it)
 	}

@@ -32,7 +32,7 @@ func loadTable(w io.Writer, l Load, f table.Format, width int) error {
 	}
 	p := &printer{w: w}
 	if l.Reference != nil {
-		p.line("reference: %s", l.Reference.Source)
+		note(p, f, "reference: "+l.Reference.Source)
 	}
 	p.line("")
 	if p.err != nil {
@@ -120,9 +120,19 @@ func latencyTable(w io.Writer, m load.Metrics, f table.Format, width int) error 
 	}
 	p := &printer{w: w}
 	for _, warning := range m.Warnings {
-		p.line("warning: %s", warning)
+		note(p, f, "warning: "+warning)
 	}
 	return p.err
+}
+
+// note writes a line below a table. In Markdown a line that follows a table at
+// once would become a row of it.
+func note(p *printer, f table.Format, text string) {
+	if f == table.Markdown {
+		p.line("")
+		text = escape(text)
+	}
+	p.line("%s", text)
 }
 
 func ms(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }

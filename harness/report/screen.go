@@ -83,8 +83,18 @@ func brokenTable(w io.Writer, bad []line, width int) error {
 	if len(texts) > 0 {
 		rows = append(rows, []string{verdict.Fail.String(), "coherence", strconv.Itoa(times), strings.Join(texts, ", "), "none", ""})
 	}
+	if width < narrow {
+		// What is left must have room for whole words.
+		cols = slices.Concat(cols[:2], cols[3:5])
+		for i, r := range rows {
+			rows[i] = slices.Concat(r[:2], r[3:5])
+		}
+	}
 	return table.Render(w, table.Text, cols, rows, table.Options{MaxWidth: width})
 }
+
+// narrow is a terminal on which the table loses two columns.
+const narrow = 100
 
 // shortRunes keeps a cell to two or three lines of a narrow column.
 const shortRunes = 60

@@ -51,9 +51,10 @@ const (
 	ContextConstant    = "context.constant"    // not even the last token changes the distribution
 	ContextSameAnswer  = "context.same-answer" // different questions, one answer
 
-	ThroughputRequests  = "throughput.requests"  // the requests of the load that failed
-	ThroughputCoherence = "throughput.coherence" // the load's own outputs, text-checked
-	ThroughputRecorded  = "throughput.recorded"  // the numbers, recorded and not yet judged
+	ThroughputRequests  = "throughput.requests"    // the requests of the load that failed
+	ThroughputCoherence = "throughput.coherence"   // the load's own outputs, text-checked
+	ThroughputSame      = "throughput.same-answer" // different prompts of the load, one answer
+	ThroughputRecorded  = "throughput.recorded"    // the numbers, recorded and not yet judged
 )
 
 // AreaOf returns the area of a check.

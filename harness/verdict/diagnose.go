@@ -19,14 +19,10 @@ var rules = []rule{constantLogits, attentionLost, attentionPartlyLost, weightsMi
 // Diagnose returns the faults that explain the findings. Nothing is named
 // when no check failed, or when no rule fits.
 func Diagnose(findings []Finding) []Cause {
-	s := seen{status: map[string]Status{}, count: map[string]int{}}
+	s := seen{}
 	for _, f := range findings {
-		if old, ok := s.status[f.Check]; !ok || Worse(old, f.Status) == f.Status {
-			s.status[f.Check] = f.Status
-		}
-		if f.Status == Fail {
-			s.count[f.Check]++
-			s.area(AreaOf(f.Check))
+		if old, ok := s[f.Check]; !ok || Worse(old, f.Status) == f.Status {
+			s[f.Check] = f.Status
 		}
 	}
 	causes := []Cause{}
@@ -38,16 +34,12 @@ func Diagnose(findings []Finding) []Cause {
 	return causes
 }
 
-// seen is the worst status of each check, and how often each check failed.
-type seen struct {
-	status map[string]Status
-	count  map[string]int
-}
+// seen is the worst status of each check.
+type seen map[string]Status
 
-func (s seen) area(a Area)              { s.count[string(a)]++ }
-func (s seen) failed(check string) bool { return s.status[check] == Fail }
+func (s seen) failed(check string) bool { return s[check] == Fail }
 func (s seen) passed(check string) bool {
-	st, ok := s.status[check]
+	st, ok := s[check]
 	return ok && st == Pass
 }
 
@@ -119,13 +111,11 @@ func weightsMisplaced(s seen) *Cause {
 		Because: "known answers are wrong as a group, while the next-token distribution still moves with what stands " +
 			"before: attention reaches the output, and what it works on is wrong",
 	}
-	switch {
-	case s.failed(CoherenceMostly):
+	if s.failed(CoherenceMostly) {
 		c.Confidence = "high"
 		c.Because += "; most answers are degenerate text"
-	case s.count[string(Coherence)] > 0:
-		c.Confidence = "medium"
-		c.Because += "; some answers are degenerate text"
+	} else {
+		c.Because += "; attention that is lost in some layers would look the same"
 	}
 	return c
 }
