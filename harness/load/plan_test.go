@@ -65,7 +65,7 @@ func TestPlanIsTheSameEachTime(t *testing.T) {
 		}
 		return string(data)
 	}
-	if bytes(Limits{}) != bytes(Limits{}) {
+	if first, second := bytes(Limits{}), bytes(Limits{}); first != second {
 		t.Error("two plans of one workload differ")
 	}
 	if bytes(Limits{}) == bytes(Limits{Salt: 1}) {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+
 	"runtime/debug"
-	"slices"
+
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -187,6 +187,3 @@ func (a *app) apiKey(file string) (string, error) {
 	}
 	return "", nil
 }
-
-// sortedKeys is for messages that list names.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -155,6 +155,7 @@ func (r *reply) whole(ctx context.Context, w http.ResponseWriter) error {
 	if r.nan {
 		// What vLLM's JSON encoder says. The message is the client's only hint
 		// that the logits are NaN.
+		//lint:ignore ST1005 it must read as vLLM's does
 		err := errors.New("Out of range float values are not JSON compliant: nan")
 		r.book(err)
 		writeError(w, serverError(err))
