@@ -75,6 +75,17 @@ func TestAnchorsNearTieIsLeftToTheGroup(t *testing.T) {
 	}
 }
 
+// The baseline's own margin counts too: a build that is sure of a wrong token
+// where the baseline was sure of the right one is no near-tie, even if its list
+// of alternatives doesn't tell.
+func TestAnchorsSureBaseline(t *testing.T) {
+	l := newLab()
+	said := says("Who knows.")
+	said.Tokens[0].Top = nil
+	l.put(verdict.Anchors, fact(1, "oslo"), 0, said, says("Oslo, it is."))
+	status(t, anchorsProbe{}.Score(l.Evidence), verdict.AnchorsRegression, verdict.Fail)
+}
+
 func TestAnchorsDamagedBehindTheModel(t *testing.T) {
 	l := newLab()
 	damaged := says("It is Oslo.")

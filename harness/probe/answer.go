@@ -23,15 +23,15 @@ func alternatives(as []fixture.Alternative) []exchange.Alternative {
 
 // Recorded is the baseline's answer as a sequence. A baseline keeps the margin
 // between the two likeliest tokens of each position instead of whole lists: the
-// second one stands here without an id, which bounds every other token from
-// above.
+// second one stands here under an id that no token has, which bounds every
+// other token from above.
 func Recorded(a *fixture.Answer) parity.Sequence {
 	s := parity.Sequence{IDs: a.TokenIDs, Logprobs: a.Logprobs}
 	for i, lp := range a.Logprobs {
 		var top []exchange.Alternative
 		if lp != nil && i < len(a.Margins) && a.Margins[i] != nil {
 			second := *lp - *a.Margins[i]
-			top = []exchange.Alternative{{Logprob: &second}}
+			top = []exchange.Alternative{{ID: &someOther, Logprob: &second}}
 		}
 		s.Top = append(s.Top, top)
 	}
@@ -51,3 +51,6 @@ func replied(r *exchange.Reply) parity.Sequence {
 	}
 	return s
 }
+
+// someOther is the id of a token of which only the log-probability is known.
+var someOther = -1
