@@ -73,10 +73,14 @@ func (c *faultsCmd) Run(a *app) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(fault.All())
 	}
-	cols := []table.Column{{Title: "fault"}, {Title: "what it does"}, {Title: "caught by"}, {Title: "reports"}}
+	cols := []table.Column{{Title: "fault"}, {Title: "what it does"}, {Title: "settings"}, {Title: "caught by"}, {Title: "reports"}}
 	var rows [][]string
 	for _, f := range fault.All() {
-		rows = append(rows, []string{f.Name, f.Summary, f.Finding, strings.Join(f.Reports, "\n")})
+		var settings []string
+		for _, p := range f.Params {
+			settings = append(settings, p.Name+"="+p.Default)
+		}
+		rows = append(rows, []string{f.Name, f.Summary, strings.Join(settings, "\n"), f.Finding, strings.Join(f.Reports, "\n")})
 	}
 	return table.Render(a.stdout, table.Text, cols, rows, table.Options{MaxWidth: terminalWidth(a)})
 }

@@ -16,20 +16,20 @@ import (
 
 // A Fault is one named defect.
 type Fault struct {
-	Name    string   // as written on the command line
-	Summary string   // what goes wrong, in one sentence
-	Reports []string // public reports of this defect in real engines
-	Finding string   // the check that must catch it
-	Params  []Param  // how it can be weakened or moved
+	Name    string   `json:"name"`    // as written on the command line
+	Summary string   `json:"summary"` // what goes wrong, in one sentence
+	Reports []string `json:"reports"` // public reports of this defect in real engines
+	Finding string   `json:"finding"` // the check that must catch it
+	Params  []Param  `json:"params"`  // how it can be weakened or moved
 
 	install func(h *llama.Hooks, f *gguf.File, values map[string]string) error
 }
 
 // A Param is one setting of a fault. All of them have a default.
 type Param struct {
-	Name    string
-	Summary string
-	Default string
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+	Default string `json:"default"`
 
 	check func(value string) error
 }
