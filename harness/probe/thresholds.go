@@ -8,6 +8,7 @@ func Thresholds() map[string]float64 {
 		"anchors.significance":         significance,
 		"anchors.drop_few":             dropFew,
 		"anchors.drop_share":           dropShare,
+		"coherence.looping_share":      looping,
 		"context.deaf_js_nats":         deafJS,
 		"context.deaf_shift_nats":      deafShift,
 		"context.least_js_nats":        leastJS,

@@ -236,3 +236,10 @@ func failed(v verdict.Verdict, check string) bool {
 	}
 	return false
 }
+
+func mkdir(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
