@@ -231,5 +231,16 @@ func identify(ctx context.Context, s Server, m model) (name, version string) {
 		}
 		return "sglang", v.Version
 	}
+	// A proxy may hide who owns the model; the names of the metrics stay.
+	switch metricsPrefix(ctx, s) {
+	case "vllm":
+		get("/version")
+		return "vllm", v.Version
+	case "sglang":
+		return "sglang", ""
+	case "llamacpp":
+		get("/props")
+		return "llama.cpp", v.BuildInfo
+	}
 	return "generic", ""
 }

@@ -28,6 +28,14 @@ const (
 	CapIgnoreEOS      Capability = "ignore-eos"
 	CapChat           Capability = "chat"
 	CapCompletions    Capability = "completions"
+
+	// Asked for by doctor alone.
+	CapTopLogprobs Capability = "top-20-logprobs" // 20 alternatives a token
+	CapCacheBypass Capability = "cache-bypass"    // cache_salt or cache_prompt keeps the prefix cache out
+	CapCacheReset  Capability = "cache-reset"     // the prefix cache can be emptied
+	CapMinTokens   Capability = "min-tokens"
+	CapSeed        Capability = "seed" // the same seed gives the same sampled text
+	CapMetrics     Capability = "metrics"
 )
 
 // Target is what a server is and can do, as found by asking it. It is saved
@@ -54,7 +62,12 @@ func (t Target) Can(c Capability) bool { return t.Capabilities[c] == Present }
 // Capabilities lists all of them, in the order in which they are asked for.
 func Capabilities() []Capability {
 	return []Capability{
-		CapChat, CapCompletions, CapTokenIDs, CapPromptIDs, CapLogprobs, CapPromptLogprobs,
+		CapChat, CapCompletions, CapTokenIDs, CapPromptIDs, CapLogprobs,
 		CapTokenPrompt, CapStream, CapStreamUsage, CapIgnoreEOS, CapCachedTokens, CapTokenize,
 	}
+}
+
+// AllCapabilities lists those that doctor asks for too.
+func AllCapabilities() []Capability {
+	return append(Capabilities(), CapTopLogprobs, CapPromptLogprobs, CapMinTokens, CapSeed, CapCacheBypass, CapCacheReset, CapMetrics)
 }

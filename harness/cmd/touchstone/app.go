@@ -57,6 +57,7 @@ type commands struct {
 	Judge  judgeCmd  `cmd:"" help:"Judge a saved run again, offline."`
 	Report reportCmd `cmd:"" help:"Render a saved run."`
 	Check  checkCmd  `cmd:"" help:"Run the text checks alone over a JSONL file of outputs."`
+	Doctor doctorCmd `cmd:"" help:"Tell what a server is, which checks can run on it, and what is off."`
 
 	Version kong.VersionFlag `help:"Print the version."`
 }
