@@ -47,13 +47,11 @@ func (m *passMatcher) FailureMessage(any) string {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%s %s: %s", f.Status, f.Check, f.Summary)
-		for _, row := range []struct{ name, value string }{
-			{"where", f.Where}, {"limit", f.Limit}, {"baseline", f.Baseline}, {"measured", f.Measured},
-			{"evidence", f.Evidence}, {"reproduce", f.Reproduce},
-		} {
-			if row.value != "" {
-				fmt.Fprintf(&b, "\n    %-9s %s", row.name, row.value)
-			}
+		for _, d := range f.Details() {
+			fmt.Fprintf(&b, "\n    %-9s %s", d.Name, d.Value)
+		}
+		if f.Reproduce != "" {
+			fmt.Fprintf(&b, "\n    %-9s %s", "reproduce", f.Reproduce)
 		}
 	}
 	return b.String()

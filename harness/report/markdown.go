@@ -42,13 +42,8 @@ func renderMarkdown(w io.Writer, m Model) error {
 		p.line("")
 		p.line("%s", escape(l.summary()))
 		p.line("")
-		for _, row := range []struct{ name, value string }{
-			{"measured", l.Measured}, {"limit", l.Limit}, {"baseline", l.Baseline},
-			{"where", l.Where}, {"evidence", l.Evidence},
-		} {
-			if row.value != "" {
-				p.line("- %s: %s", row.name, code(row.value))
-			}
+		for _, d := range l.Details() {
+			p.line("- %s: %s", d.Name, code(d.Value))
 		}
 		if l.Reproduce != "" {
 			p.line("")

@@ -119,12 +119,8 @@ func example(p *printer, m Model, bad []line, width int) {
 	best := slices.MinFunc(bad, func(a, b line) int { return rankOf(a) - rankOf(b) })
 	p.line("")
 	p.wrap("", best.Check+": "+best.summary(), width)
-	for _, row := range []struct{ name, value string }{
-		{"where", best.Where}, {"limit", best.Limit}, {"baseline", best.Baseline}, {"measured", best.Measured}, {"evidence", best.Evidence},
-	} {
-		if row.value != "" {
-			p.wrap("  ", fmt.Sprintf("%-9s %s", row.name, row.value), width)
-		}
+	for _, d := range best.Details() {
+		p.wrap("  ", fmt.Sprintf("%-9s %s", d.Name, d.Value), width)
 	}
 	if best.Reproduce != "" {
 		p.line("  reproduce (TOUCHSTONE_TARGET is %s):", orElse(m.URL, "the server's address"))

@@ -70,13 +70,8 @@ func (p *printer) wrap(indent, text string, width int) {
 func (p *printer) finding(l line, width int) {
 	p.line("")
 	p.wrap("", strings.ToUpper(l.Status.String())+" "+l.Check+": "+l.summary(), width)
-	for _, row := range []struct{ name, value string }{
-		{"measured", l.Measured}, {"limit", l.Limit}, {"baseline", l.Baseline},
-		{"where", l.Where}, {"evidence", l.Evidence},
-	} {
-		if row.value != "" {
-			p.wrap("  ", fmt.Sprintf("%-9s %s", row.name, row.value), width)
-		}
+	for _, d := range l.Details() {
+		p.wrap("  ", fmt.Sprintf("%-9s %s", d.Name, d.Value), width)
 	}
 	if l.Reproduce != "" {
 		// In one piece, whatever the width: it is there to be copied.

@@ -23,6 +23,23 @@ type Finding struct {
 	Reproduce string `json:"reproduce,omitempty"` // a curl command
 }
 
+// Detail is a named part of a finding.
+type Detail struct{ Name, Value string }
+
+// Details are the parts of a finding that are not empty, as every format shows
+// them; the command apart, which must stay in one piece.
+func (f Finding) Details() []Detail {
+	var out []Detail
+	for _, d := range []Detail{
+		{"where", f.Where}, {"limit", f.Limit}, {"baseline", f.Baseline}, {"measured", f.Measured}, {"evidence", f.Evidence},
+	} {
+		if d.Value != "" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // Uncovered is a check that could not run, and why.
 type Uncovered struct {
 	Check  string `json:"check"`
