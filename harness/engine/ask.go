@@ -51,6 +51,11 @@ func tiny(api exchange.API, params map[string]any) exchange.Request {
 		r.Prompt = "Say yes."
 	}
 	maps.Copy(r.Params, params)
+	if k, ok := r.Params["top_logprobs"]; ok && api == exchange.Completions {
+		// Their form there: the number alone.
+		delete(r.Params, "top_logprobs")
+		r.Params["logprobs"] = k
+	}
 	return r
 }
 
@@ -64,22 +69,26 @@ type question struct {
 	holds  func(*exchange.Reply) bool
 }
 
+// either is asked on the chat endpoint, or on completions where there is none:
+// a base model has no chat template.
+const either exchange.API = ""
+
 var questions = []question{
 	{cap: exchange.CapChat, api: exchange.Chat, holds: always},
 	{cap: exchange.CapCompletions, api: exchange.Completions, holds: always},
-	{cap: exchange.CapTokenIDs, api: exchange.Chat, params: map[string]any{"return_token_ids": true}, holds: func(r *exchange.Reply) bool { return len(r.TokenIDs) > 0 }},
-	{cap: exchange.CapPromptIDs, api: exchange.Chat, params: map[string]any{"return_token_ids": true}, holds: func(r *exchange.Reply) bool { return len(r.PromptTokenIDs) > 0 }},
-	{cap: exchange.CapLogprobs, api: exchange.Chat, params: map[string]any{"logprobs": true, "top_logprobs": 2},
+	{cap: exchange.CapTokenIDs, api: either, params: map[string]any{"return_token_ids": true}, holds: func(r *exchange.Reply) bool { return len(r.TokenIDs) > 0 }},
+	{cap: exchange.CapPromptIDs, api: either, params: map[string]any{"return_token_ids": true}, holds: func(r *exchange.Reply) bool { return len(r.PromptTokenIDs) > 0 }},
+	{cap: exchange.CapLogprobs, api: either, params: map[string]any{"logprobs": true, "top_logprobs": 2},
 		holds: func(r *exchange.Reply) bool {
 			return len(r.Tokens) > 0 && r.Tokens[0].Logprob != nil && len(r.Tokens[0].Top) > 1
 		}},
 	{cap: exchange.CapTokenPrompt, api: exchange.Completions,
 		shape: func(r *exchange.Request) { r.Prompt, r.PromptIDs = "", []int{1, 2, 3} },
 		holds: func(r *exchange.Reply) bool { return r.Usage == nil || r.Usage.Prompt == 3 }},
-	{cap: exchange.CapStream, api: exchange.Chat, shape: stream, holds: func(r *exchange.Reply) bool { return r.Done }},
-	{cap: exchange.CapStreamUsage, api: exchange.Chat, params: map[string]any{"stream_options": map[string]any{"include_usage": true}},
+	{cap: exchange.CapStream, api: either, shape: stream, holds: func(r *exchange.Reply) bool { return r.Done }},
+	{cap: exchange.CapStreamUsage, api: either, params: map[string]any{"stream_options": map[string]any{"include_usage": true}},
 		shape: stream, holds: func(r *exchange.Reply) bool { return r.Usage != nil }},
-	{cap: exchange.CapIgnoreEOS, api: exchange.Chat, params: map[string]any{"ignore_eos": true, "max_tokens": 40},
+	{cap: exchange.CapIgnoreEOS, api: either, params: map[string]any{"ignore_eos": true, "max_tokens": 40},
 		holds: func(r *exchange.Reply) bool { return r.Usage != nil && r.Usage.Completion == 40 }},
 }
 
@@ -97,11 +106,14 @@ func known(s exchange.State) bool { return s != exchange.Unknown }
 // the capability unknown: that is the server's fault and no fact about it.
 func ask(ctx context.Context, s Server, t *exchange.Target) {
 	for _, q := range questions {
-		if needs, ok := prerequisite[q.cap]; ok && !t.Can(needs) {
+		if needs, ok := prerequisite(q, t); ok && !t.Can(needs) {
 			// Absent as well, or as unknown: an endpoint that hangs would cost a
 			// whole time-out for each further question.
 			t.Capabilities[q.cap] = t.Capabilities[needs]
 			continue
+		}
+		if q.api == either {
+			q.api = generating(t)
 		}
 		r := tiny(q.api, q.params)
 		if q.shape != nil {
@@ -135,23 +147,30 @@ func ask(ctx context.Context, s Server, t *exchange.Target) {
 	}
 	t.Capabilities[exchange.CapTokenize] = tokenizes(ctx, s, t)
 	t.Neutral = map[string]any{}
-	switch {
-	case t.Can(exchange.CapChat):
-		t.Neutral = askNeutral(ctx, s, exchange.Chat)
-	case t.Can(exchange.CapCompletions):
-		t.Neutral = askNeutral(ctx, s, exchange.Completions)
+	if t.Can(exchange.CapChat) || t.Can(exchange.CapCompletions) {
+		t.Neutral = askNeutral(ctx, s, generating(t))
 	}
 }
 
+// generating is the endpoint on which either kind of question is asked.
+func generating(t *exchange.Target) exchange.API {
+	if t.Capabilities[exchange.CapChat] == exchange.Absent {
+		return exchange.Completions
+	}
+	return exchange.Chat
+}
+
 // prerequisite spares requests that can't succeed.
-var prerequisite = map[exchange.Capability]exchange.Capability{
-	exchange.CapTokenIDs:    exchange.CapChat,
-	exchange.CapPromptIDs:   exchange.CapChat,
-	exchange.CapLogprobs:    exchange.CapChat,
-	exchange.CapStream:      exchange.CapChat,
-	exchange.CapIgnoreEOS:   exchange.CapChat,
-	exchange.CapTokenPrompt: exchange.CapCompletions,
-	exchange.CapStreamUsage: exchange.CapStream,
+func prerequisite(q question, t *exchange.Target) (exchange.Capability, bool) {
+	switch {
+	case q.cap == exchange.CapStreamUsage:
+		return exchange.CapStream, true
+	case q.cap == exchange.CapTokenPrompt || q.api == either && generating(t) == exchange.Completions:
+		return exchange.CapCompletions, true
+	case q.api == either:
+		return exchange.CapChat, true
+	}
+	return "", false
 }
 
 // tokenizes asks /tokenize in vLLM's form, then in llama.cpp's, and notes

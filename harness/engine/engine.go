@@ -31,6 +31,7 @@ type Kind int
 const (
 	Unreachable Kind = iota // no HTTP answer at all, or only 502/503
 	Usage                   // the address, the key or the model name is wrong, or this is no OpenAI API
+	Limited                 // 429: the key may not ask so much
 )
 
 // Error is why a target could not be asked. Hint says what to do.
@@ -190,6 +191,8 @@ func checkStatus(status int, ctype string, body []byte) error {
 		return &Error{Usage, "the target answers with a web page, not with an OpenAI API", "give the API's address, e.g. http://host:8000/v1"}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return &Error{Usage, fmt.Sprintf("HTTP %d: the server refuses the key", status), "set TOUCHSTONE_API_KEY or OPENAI_API_KEY, or give --api-key-file"}
+	case status == http.StatusTooManyRequests:
+		return &Error{Limited, "HTTP 429: the server refuses more requests for now", "wait, or lower --concurrency"}
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable:
 		return &Error{Unreachable, fmt.Sprintf("HTTP %d: the server is not ready: %s", status, excerpt(body)), "--wait 30m waits for a model to load"}
 	}

@@ -73,13 +73,16 @@ func withLogprobs(env Env, r *exchange.Request, k int) {
 }
 
 // possible says whether the target serves the prompt's API.
-func possible(env Env, p fixture.Prompt) bool {
-	if p.API == exchange.Completions {
-		return env.Target.Can(exchange.CapCompletions)
+func possible(env Env, p fixture.Prompt) bool { return serves(env.Target, p.API) }
+
+// serves says whether an endpoint is worth asking. One that died while it was
+// probed is asked all the same: its failure is a finding.
+func serves(t exchange.Target, api exchange.API) bool {
+	c := exchange.CapChat
+	if api == exchange.Completions {
+		c = exchange.CapCompletions
 	}
-	// A chat endpoint that died while it was probed is asked all the same: its
-	// failure is a finding.
-	return env.Target.Capabilities[exchange.CapChat] != exchange.Absent
+	return t.Capabilities[c] != exchange.Absent
 }
 
 // said returns what the prompt asks, in one text.

@@ -143,6 +143,9 @@ func Judge(ev *Evidence, required []verdict.Area) verdict.Verdict {
 	var fs []verdict.Finding
 	var nc []verdict.Uncovered
 	for _, p := range All() {
+		if p.Area() != verdict.Throughput && len(ev.In(p.Reads()...)) == 0 {
+			continue // never planned: a load alone has no context to judge
+		}
 		o := p.Score(ev)
 		fs = append(fs, o.Findings...)
 		nc = append(nc, o.NotCovered...)

@@ -119,13 +119,24 @@ func (serverProbe) capabilities(ev *Evidence, o *Outcome) {
 		o.skip(verdict.ServerCapability, "the baseline was recorded on another engine (%s)", base.Engine)
 		return
 	}
-	var lost []string
+	var lost, unknown []string
 	for c, s := range base.Capabilities {
-		if s == exchange.Present && ev.Target.Capabilities[c] != exchange.Present {
+		if s != exchange.Present {
+			continue
+		}
+		switch ev.Target.Capabilities[c] {
+		case exchange.Present:
+		case exchange.Unknown:
+			unknown = append(unknown, string(c))
+		default:
 			lost = append(lost, string(c))
 		}
 	}
 	sort.Strings(lost)
+	sort.Strings(unknown)
+	for _, c := range unknown {
+		o.skip(verdict.ServerCapability, "%s: the request that asked for it failed", c)
+	}
 	for _, c := range lost {
 		o.add(verdict.Finding{
 			Check: verdict.ServerCapability, Status: verdict.Fail,
@@ -133,7 +144,7 @@ func (serverProbe) capabilities(ev *Evidence, o *Outcome) {
 			Measured: string(ev.Target.Capabilities[exchange.Capability(c)]), Baseline: string(exchange.Present), Limit: "present", Where: c,
 		})
 	}
-	if len(lost) == 0 {
+	if len(lost)+len(unknown) == 0 {
 		o.add(verdict.Finding{Check: verdict.ServerCapability, Status: verdict.Pass,
 			Summary: "everything that the baseline's server could do is still there", Measured: "0 lost", Limit: "0"})
 	}

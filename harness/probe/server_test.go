@@ -60,6 +60,11 @@ func TestCapabilityLost(t *testing.T) {
 	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerCapability, verdict.Pass)
 	l.Target.Capabilities[exchange.CapLogprobs] = exchange.Absent
 	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerCapability, verdict.Fail)
+	// A question that died is no fact about the server.
+	l.Target.Capabilities[exchange.CapLogprobs] = exchange.Unknown
+	if o := (serverProbe{}).Score(l.Evidence); len(find(o, verdict.ServerCapability)) > 0 || len(o.NotCovered) != 1 {
+		t.Errorf("findings %+v, not covered %+v", o.Findings, o.NotCovered)
+	}
 	// Another engine never had to be able to do the same.
 	l.Baseline.Target.Engine = "other"
 	o := serverProbe{}.Score(l.Evidence)

@@ -20,7 +20,7 @@ func (throughputProbe) Area() verdict.Area { return verdict.Throughput }
 func (throughputProbe) Reads() []verdict.Area { return []verdict.Area{verdict.Throughput} }
 
 func (throughputProbe) Plan(env Env) []exchange.Request {
-	if env.Workload == nil {
+	if env.Workload == nil || !serves(env.Target, env.Workload.API) {
 		return nil
 	}
 	requests, _ := load.Plan(*env.Workload, load.Limits{Salt: env.Salt})
@@ -39,7 +39,11 @@ func (t throughputProbe) Score(ev *Evidence) Outcome {
 	var o Outcome
 	items := ev.In(verdict.Throughput)
 	if len(items) == 0 {
-		o.skip(verdict.ThroughputRecorded, "no load was run")
+		why := "no load was run"
+		if w := ev.Workload; w != nil && !serves(ev.Target, w.API) {
+			why = fmt.Sprintf("workload %s asks %s, which this server lacks", w.Name, w.API.Path())
+		}
+		o.skip(verdict.ThroughputRecorded, "%s", why)
 		return o
 	}
 	var xs []*exchange.Exchange

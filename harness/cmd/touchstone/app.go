@@ -49,15 +49,16 @@ type exited int
 func (e exited) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 type commands struct {
-	Serve  serveCmd  `cmd:"" help:"Start the reference server: a real tiny transformer behind the OpenAI API."`
-	Faults faultsCmd `cmd:"" help:"List the faults that the reference server can be started with."`
-	Record recordCmd `cmd:"" help:"Record a known-good build as a baseline."`
-	Gate   gateCmd   `cmd:"" help:"The CI gate: run the suites against a build, judge, report, exit code."`
-	Bench  benchCmd  `cmd:"" help:"Throughput alone."`
-	Judge  judgeCmd  `cmd:"" help:"Judge a saved run again, offline."`
-	Report reportCmd `cmd:"" help:"Render a saved run."`
-	Check  checkCmd  `cmd:"" help:"Run the text checks alone over a JSONL file of outputs."`
-	Doctor doctorCmd `cmd:"" help:"Tell what a server is, which checks can run on it, and what is off."`
+	Serve   serveCmd   `cmd:"" help:"Start the reference server: a real tiny transformer behind the OpenAI API."`
+	Faults  faultsCmd  `cmd:"" help:"List the faults that the reference server can be started with."`
+	Record  recordCmd  `cmd:"" help:"Record a known-good build as a baseline."`
+	Gate    gateCmd    `cmd:"" help:"The CI gate: run the suites against a build, judge, report, exit code."`
+	Bench   benchCmd   `cmd:"" help:"Throughput alone."`
+	Judge   judgeCmd   `cmd:"" help:"Judge a saved run again, offline."`
+	Report  reportCmd  `cmd:"" help:"Render a saved run."`
+	Check   checkCmd   `cmd:"" help:"Run the text checks alone over a JSONL file of outputs."`
+	Corrupt corruptCmd `cmd:"" help:"Copy a GGUF file with one defect in its weights, for any engine that loads it."`
+	Doctor  doctorCmd  `cmd:"" help:"Tell what a server is, which checks can run on it, and what is off."`
 
 	Version kong.VersionFlag `help:"Print the version."`
 }
@@ -123,8 +124,11 @@ func (a *app) exit(err error) int {
 		return f.code
 	case errors.As(err, &e):
 		a.complain(e.Msg, e.Hint)
-		if e.Kind == engine.Unreachable {
+		switch e.Kind {
+		case engine.Unreachable:
 			return verdict.ExitUnreachable
+		case engine.Limited:
+			return verdict.ExitInconclusive
 		}
 		return verdict.ExitUsage
 	case a.ctx.Err() != nil:

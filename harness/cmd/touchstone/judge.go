@@ -21,6 +21,9 @@ type judgeCmd struct {
 func (c *judgeCmd) Run(a *app) error {
 	res, err := judge(a, c.Run_)
 	if err != nil {
+		if c.Bisect {
+			return exited(verdict.Bisect(a.exit(err)))
+		}
 		return err
 	}
 	m := model(res)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"touchstone/harness/exchange"
@@ -122,13 +123,13 @@ func TestJudgeDamagedAnchor(t *testing.T) {
 		text       string
 		dropTokens bool
 	}{
-		"gibberish, token ids left":    {"////////////////////////////////////////", false},
-		"gibberish, token ids gone":    {"////////////////////////////////////////", true},
-		"word salad, token ids left":   {"qx the the vzz lk lamp of of nrt", false},
-		"word salad, token ids gone":   {"qx the the vzz lk lamp of of nrt", true},
+		"gibberish, token ids left":      {"////////////////////////////////////////", false},
+		"gibberish, token ids gone":      {"////////////////////////////////////////", true},
+		"word salad, token ids left":     {"qx the the vzz lk lamp of of nrt", false},
+		"word salad, token ids gone":     {"qx the the vzz lk lamp of of nrt", true},
 		"fluent, wrong, token ids there": {"The capital of Norway is Paris.", false},
 		"fluent, wrong, token ids gone":  {"The capital of Norway is Paris.", true},
-		"empty":                        {"", true},
+		"empty":                          {"", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := copied(t, dir)
@@ -222,8 +223,9 @@ func TestReport(t *testing.T) {
 	o.want(t, verdict.ExitRegression)
 	text := touchstone(t, "report", dir)
 	text.want(t, verdict.ExitPass, "FAIL  touchstone-tiny", "Likely cause: attention output lost", "reproduce curl")
-	if !strings.HasPrefix(o.stdout, text.stdout) {
-		t.Error("report shows something else than gate did")
+	first, _, _ := strings.Cut(o.stdout, "\n")
+	if !strings.HasPrefix(text.stdout, first+"\n") {
+		t.Errorf("gate says %q, and report\n%s", first, text.stdout)
 	}
 	md := touchstone(t, "report", dir, "--format", "md")
 	md.want(t, verdict.ExitPass, "attention output lost", "|")
@@ -233,3 +235,20 @@ func TestReport(t *testing.T) {
 	touchstone(t, "report", dir, "--format", "pdf").want(t, verdict.ExitUsage, "pdf", "text", "md")
 	touchstone(t, "report", filepath.Join(dir, "nowhere")).want(t, verdict.ExitUsage, "no run folder")
 }
+
+// A report that could not be written is no pass.
+func TestJudgeOutputFails(t *testing.T) {
+	dir := saved(t)
+	var stderr bytes.Buffer
+	if code := run(t.Context(), []string{"judge", dir}, nil, strings.NewReader(""), noSpace{}, &stderr); code != verdict.ExitInconclusive {
+		t.Errorf("exit code %d\n%s", code, stderr.String())
+	}
+	if !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("it says %q", stderr.String())
+	}
+}
+
+// noSpace is standard output on a full disk.
+type noSpace struct{}
+
+func (noSpace) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

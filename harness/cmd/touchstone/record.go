@@ -75,6 +75,8 @@ func (c *recordCmd) existing(dir string) (*fixture.Baseline, error) {
 	switch {
 	case c.Append && err != nil:
 		return nil, usage("--append adds to a baseline that stands in --baselines", "%w", err)
+	case c.Append && old.Tier != c.Tier:
+		return nil, usage("--tier "+old.Tier, "baseline %s was recorded at tier %s, and --append at tier %s would compare other prompts", c.As, old.Tier, c.Tier)
 	case c.Append || errors.Is(err, fs.ErrNotExist):
 		return old, nil
 	case c.Force:

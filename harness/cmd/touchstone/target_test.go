@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"touchstone/harness/refserver"
@@ -53,6 +54,7 @@ func TestBadTargets(t *testing.T) {
 		"an empty list":     {answering(t, 200, js, `{"object":"list","data":[]}`), verdict.ExitUsage, []string{"not an OpenAI model list"}},
 		"401":               {answering(t, 401, js, `{"error":"no"}`), verdict.ExitUsage, []string{"HTTP 401", "key", "TOUCHSTONE_API_KEY", "--api-key-file"}},
 		"403":               {answering(t, 403, js, `{"error":"no"}`), verdict.ExitUsage, []string{"HTTP 403", "key", "TOUCHSTONE_API_KEY"}},
+		"429":               {answering(t, 429, js, `{"error":"slow down"}`), verdict.ExitInconclusive, []string{"HTTP 429", "--concurrency"}},
 		"502":               {answering(t, 502, html, "<h1>Bad Gateway"), verdict.ExitUnreachable, []string{"HTTP 502", "--wait"}},
 		"503":               {answering(t, 503, js, `{"error":"Loading model"}`), verdict.ExitUnreachable, []string{"HTTP 503", "Loading model", "--wait"}},
 		"no scheme":         {"localhost:8000", verdict.ExitUsage, []string{`"localhost:8000"`, "http://HOST:PORT"}},
@@ -180,12 +182,12 @@ func TestModels(t *testing.T) {
 // --wait waits until the server generates: a model list alone is no sign.
 func TestWait(t *testing.T) {
 	healthy := serve(t, refserver.Config{})
-	lists := 0
+	var lists atomic.Int64
 	slow := front(t, healthy, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/v1/models" {
 			return false
 		}
-		if lists++; lists > 1 {
+		if lists.Add(1) > 1 {
 			return false
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)

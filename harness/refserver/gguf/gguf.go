@@ -1,4 +1,5 @@
-// Package gguf reads GGUF model files, versions 2 and 3, little-endian.
+// Package gguf reads GGUF model files, versions 2 and 3, little-endian, and
+// writes changed copies of them.
 //
 // The layout is that of the specification (ggml, docs/gguf.md): a header,
 // key-value metadata, one info record a tensor, then the aligned tensor data.
@@ -11,7 +12,9 @@
 package gguf
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 )
@@ -25,7 +28,11 @@ type File struct {
 	keys    []string // in file order
 	tensors []Tensor // in file order
 	byName  map[string]int
-	data    []byte // the tensor data section
+
+	whole       []byte      // the file, when it is in memory
+	src         io.ReaderAt // the file
+	start, size int         // bytes: where the data section starts, and all
+	alignment   int
 }
 
 // A Tensor describes one tensor; its numbers come from [File.Float32].
@@ -36,6 +43,9 @@ type Tensor struct {
 
 	offset, size int // bytes, within the data section
 }
+
+// Size is the number of bytes that the tensor takes in the file.
+func (t Tensor) Size() int { return t.size }
 
 // Len is the number of elements.
 func (t Tensor) Len() int {
@@ -60,9 +70,23 @@ func Open(path string) (*File, error) {
 // Parse reads a file from memory. name stands for it in error messages. The
 // File keeps data; the caller must not change it.
 func Parse(data []byte, name string) (*File, error) {
-	f := &File{name: name, meta: map[string]value{}, byName: map[string]int{}}
-	if err := f.parse(&cursor{data: data}); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	f := &File{name: name, whole: data, src: bytes.NewReader(data)}
+	return f.read(&cursor{data: data})
+}
+
+// Scan reads the header of a file alone: the memory it takes does not grow with
+// the weights, which [File.Raw] and [Edit.WriteTo] read from r when they are
+// asked for. size is the file's number of bytes, name stands for it in error
+// messages. r must stay open and unchanged.
+func Scan(r io.ReaderAt, size int64, name string) (*File, error) {
+	f := &File{name: name, src: r}
+	return f.read(&cursor{more: r, size: int(size)})
+}
+
+func (f *File) read(c *cursor) (*File, error) {
+	f.meta, f.byName = map[string]value{}, map[string]int{}
+	if err := f.parse(c); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	return f, nil
 }
@@ -88,15 +112,45 @@ func (f *File) Has(tensor string) bool {
 	return ok
 }
 
+// Tensor returns the description of a tensor.
+func (f *File) Tensor(name string) (Tensor, error) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Tensor{}, fmt.Errorf("%s: no tensor named %q among the file's %d tensors", f.name, name, len(f.tensors))
+	}
+	t := f.tensors[i]
+	t.Shape = slices.Clone(t.Shape)
+	return t, nil
+}
+
 // Float32 returns the elements of a tensor, dequantised, row-major, and its
 // shape, outermost dimension first. Both are the caller's own.
 func (f *File) Float32(tensor string) ([]float32, []int, error) {
-	i, ok := f.byName[tensor]
-	if !ok {
-		return nil, nil, fmt.Errorf("%s: no tensor named %q among the file's %d tensors", f.name, tensor, len(f.tensors))
+	t, err := f.Tensor(tensor)
+	if err != nil {
+		return nil, nil, err
 	}
-	t := f.tensors[i]
+	var raw []byte
+	if f.whole != nil {
+		raw = f.whole[f.start+t.offset:][:t.size] // no copy of a model that is in memory already
+	} else if raw, err = f.Raw(tensor); err != nil {
+		return nil, nil, err
+	}
 	out := make([]float32, t.Len())
-	formats[t.Type].decode(out, f.data[t.offset:t.offset+t.size])
-	return out, slices.Clone(t.Shape), nil
+	formats[t.Type].decode(out, raw)
+	return out, t.Shape, nil
+}
+
+// Raw returns the bytes of a tensor as the file stores them, row after row. They
+// are the caller's own.
+func (f *File) Raw(tensor string) ([]byte, error) {
+	t, err := f.Tensor(tensor)
+	if err != nil {
+		return nil, err
+	}
+	raw := make([]byte, t.size)
+	if _, err := io.ReadFull(io.NewSectionReader(f.src, int64(f.start+t.offset), int64(t.size)), raw); err != nil {
+		return nil, fmt.Errorf("%s: reading tensor %q: %w", f.name, tensor, err)
+	}
+	return raw, nil
 }

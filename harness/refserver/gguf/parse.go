@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 )
 
@@ -12,6 +13,11 @@ const (
 	maxDims          = 4  // GGML_MAX_DIMS
 	defaultAlignment = 32 // GGUF_DEFAULT_ALIGNMENT
 	alignmentKey     = "general.alignment"
+
+	// maxHeader bounds what Scan reads to find a header's end. The longest
+	// headers hold some 250,000 tokens and as many merges: about 15 MB.
+	maxHeader  = 1 << 30
+	headerStep = 1 << 20
 )
 
 // cursor walks through bytes. After the first failure it stays failed and
@@ -20,6 +26,9 @@ type cursor struct {
 	data []byte
 	pos  int
 	err  error
+
+	more io.ReaderAt // where the bytes after data are; nil when data is all there is
+	size int         // of it all, when more is set
 }
 
 func (c *cursor) fail(format string, args ...any) {
@@ -28,8 +37,36 @@ func (c *cursor) fail(format string, args ...any) {
 	}
 }
 
+// whole is the number of bytes of it all.
+func (c *cursor) whole() int {
+	if c.more != nil {
+		return c.size
+	}
+	return len(c.data)
+}
+
 // left is the number of bytes after the position.
-func (c *cursor) left() int { return len(c.data) - c.pos }
+func (c *cursor) left() int { return c.whole() - c.pos }
+
+// fetch makes sure that data holds n bytes after the position. Slices that were
+// taken before stay as they are.
+func (c *cursor) fetch(n int) {
+	have, need := len(c.data), c.pos+n
+	if need <= have {
+		return
+	}
+	if need > maxHeader {
+		c.fail("the header is longer than %d bytes: the file is damaged; fetch it again", maxHeader)
+		return
+	}
+	grown := make([]byte, min(max(need, 2*have, headerStep), c.size))
+	copy(grown, c.data)
+	if _, err := io.ReadFull(io.NewSectionReader(c.more, int64(have), int64(len(grown)-have)), grown[have:]); err != nil {
+		c.fail("reading the header: %w", err)
+		return
+	}
+	c.data = grown
+}
 
 // take returns the next n bytes, or nil when there are fewer.
 func (c *cursor) take(n uint64, what string) []byte {
@@ -38,6 +75,9 @@ func (c *cursor) take(n uint64, what string) []byte {
 	}
 	if n > uint64(c.left()) {
 		c.fail("%s needs %d bytes, but %d are left: the file is cut short or damaged; fetch it again", what, n, c.left())
+		return nil
+	}
+	if c.fetch(int(n)); c.err != nil {
 		return nil
 	}
 	b := c.data[c.pos : c.pos+int(n) : c.pos+int(n)]
@@ -158,7 +198,7 @@ func (f *File) parseTensor(c *cursor) {
 	}
 	// No overflow: elements is below 2^60 and no format takes more than 4 bytes an element.
 	size := elements / uint64(format.block) * uint64(format.bytes)
-	if whole := uint64(len(c.data)); offset > whole || size > whole {
+	if whole := uint64(c.whole()); offset > whole || size > whole {
 		c.fail("tensor %q: %d bytes of data at offset %d lie outside the file of %d bytes: it is cut short or damaged; fetch it again", t.Name, size, offset, whole)
 		return
 	}
@@ -179,16 +219,21 @@ func (f *File) placeTensors(c *cursor) error {
 	if alignment <= 0 || alignment > math.MaxInt32 || alignment&(alignment-1) != 0 {
 		return fmt.Errorf("%s is %d, not a power of two", alignmentKey, alignment)
 	}
-	start := (c.pos + alignment - 1) &^ (alignment - 1)
-	f.data = c.data[min(start, len(c.data)):]
+	f.alignment = alignment
+	f.size = c.whole()
+	f.start = min(roundUp(c.pos, alignment), f.size)
+	section := f.size - f.start
 	for _, t := range f.tensors {
 		if t.offset%alignment != 0 {
 			return fmt.Errorf("tensor %q lies at offset %d, which is no multiple of the alignment %d", t.Name, t.offset, alignment)
 		}
-		if t.offset+t.size > len(f.data) {
+		if t.offset+t.size > section {
 			return fmt.Errorf("tensor %q takes bytes %d to %d of a data section of %d bytes: the file is cut short or damaged; fetch it again",
-				t.Name, t.offset, t.offset+t.size, len(f.data))
+				t.Name, t.offset, t.offset+t.size, section)
 		}
 	}
 	return nil
 }
+
+// roundUp returns the next multiple of to, a power of two.
+func roundUp(n, to int) int { return (n + to - 1) &^ (to - 1) }

@@ -58,6 +58,11 @@ func (t Type) String() string {
 	return fmt.Sprintf("%d", uint32(t))
 }
 
+// Block returns how many elements a block of the type holds, and in how many
+// bytes: 32 and 34 for Q8_0, 1 and 4 for F32. Types that the reader refuses have
+// none.
+func (t Type) Block() (elements, size int) { return formats[t].block, formats[t].bytes }
+
 func supported() string {
 	var names []string
 	for _, t := range slices.Sorted(maps.Keys(formats)) {
@@ -119,9 +124,11 @@ func decodeQ8_0(dst []float32, src []byte) {
 	}
 }
 
-// half converts an IEEE 754 binary16 number, exactly.
-func half(b []byte) float32 {
-	h := uint32(binary.LittleEndian.Uint16(b))
+func half(b []byte) float32 { return Float16(binary.LittleEndian.Uint16(b)) }
+
+// Float16 converts an IEEE 754 binary16 number, exactly.
+func Float16(bits uint16) float32 {
+	h := uint32(bits)
 	sign, exponent, fraction := h>>15<<31, h>>10&0x1f, h&0x3ff
 	switch exponent {
 	case 0: // zero or subnormal: fraction · 2^-24
@@ -131,4 +138,22 @@ func half(b []byte) float32 {
 	default: // the exponent's bias goes from 15 to 127
 		return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 	}
+}
+
+// Float16Bits rounds v to the nearest IEEE 754 binary16 number, ties to even.
+// From 65,520 on, half way beyond the largest one, the result is infinite.
+func Float16Bits(v float32) uint16 {
+	bits := math.Float32bits(v)
+	sign, size := uint16(bits>>16&0x8000), bits&0x7fffffff
+	abs := math.Float32frombits(size)
+	switch {
+	case v != v:
+		return sign | 0x7e00
+	case abs >= 65520:
+		return sign | 0x7c00
+	case abs < 0x1p-14: // subnormal, a multiple of 2^-24; 2^10 of them are the least normal number
+		return sign | uint16(math.RoundToEven(float64(abs)*0x1p24))
+	}
+	size += 0xfff + size>>13&1 // the 13 bits that go: nearest, ties to even
+	return sign | uint16(size>>13-(127-15)<<10)
 }

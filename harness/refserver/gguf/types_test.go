@@ -83,3 +83,32 @@ func TestDecodeHalves(t *testing.T) {
 		}
 	}
 }
+
+// Every half survives, and what lies between two goes to the nearer one, or to
+// the even one.
+func TestFloat16Bits(t *testing.T) {
+	for h := range uint32(0x7c00) {
+		low, high := Float16(uint16(h)), Float16(uint16(h+1))
+		if h == 0x7bff {
+			high = 65536 // where the number after the largest one would lie
+		}
+		even := h + h&1
+		for v, want := range map[float32]uint32{
+			low:                                      h,
+			low + (high-low)/2:                       even,
+			math.Nextafter32(low+(high-low)/2, 0):    h,
+			math.Nextafter32(low+(high-low)/2, high): h + 1,
+		} {
+			if got, negative := Float16Bits(v), Float16Bits(-v); uint32(got) != want || uint32(negative) != want|0x8000 {
+				t.Fatalf("%g is %#04x and %g is %#04x, want %#04x and the same with the sign", v, got, -v, negative, want)
+			}
+		}
+	}
+	inf := float32(math.Inf(1))
+	if Float16Bits(inf) != 0x7c00 || Float16Bits(-inf) != 0xfc00 || Float16Bits(math.MaxFloat32) != 0x7c00 {
+		t.Error("infinity is not infinite")
+	}
+	if nan := Float16(Float16Bits(float32(math.NaN()))); nan == nan {
+		t.Error("NaN is a number")
+	}
+}

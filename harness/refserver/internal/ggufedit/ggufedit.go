@@ -1,97 +1,57 @@
 // Package ggufedit changes GGUF bytes for tests: another order of the tensors,
-// other metadata. It knows just enough of the format for the tiny model.
+// other metadata. It is [gguf.Edit] over bytes; a change that cannot be made is
+// a mistake of the test and panics.
 package ggufedit
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math"
-	"slices"
+
+	"touchstone/harness/refserver/gguf"
 )
 
-func text(s string) []byte {
-	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(s))), s...)
-}
-
-func mustFind(data []byte, name string) int {
-	i := bytes.Index(data, text(name))
-	if i < 0 {
-		panic(fmt.Sprintf("ggufedit: the file has no %q", name))
+func edit(data []byte, change func(*gguf.Edit)) []byte {
+	f, err := gguf.Parse(data, "a test's model")
+	if err != nil {
+		panic(fmt.Sprintf("ggufedit: %v", err))
 	}
-	return i
+	e := f.Edit()
+	change(e)
+	var out bytes.Buffer
+	if _, err := e.WriteTo(&out); err != nil {
+		panic(fmt.Sprintf("ggufedit: %v", err))
+	}
+	return out.Bytes()
 }
 
-// Order returns a copy of data in which the records of the named tensors, which
-// must stand one after the other, are listed in the order of names.
+// Order returns a copy of data in which the named tensors are listed in the
+// order of names.
 func Order(data []byte, names ...string) []byte {
-	out := slices.Clone(data)
-	first, total := len(data), 0
-	var records []byte
-	for _, name := range names {
-		at := mustFind(data, name)
-		dims := at + 8 + len(name)
-		n := 8 + len(name) + 4 + 8*int(binary.LittleEndian.Uint32(data[dims:])) + 4 + 8
-		records = append(records, data[at:at+n]...)
-		first, total = min(first, at), total+n
-	}
-	copy(out[first:first+total], records)
-	return out
+	return edit(data, func(e *gguf.Edit) { e.Order(names...) })
 }
 
-// Rename returns a copy of data with another name of the same length in place
-// of a key's or tensor's.
+// Rename returns a copy of data with another name of a key or tensor.
 func Rename(data []byte, from, to string) []byte {
-	if len(from) != len(to) {
-		panic("ggufedit: names must be of one length")
-	}
-	out := slices.Clone(data)
-	copy(out[mustFind(data, from)+8:], to)
-	return out
+	return edit(data, func(e *gguf.Edit) { e.Rename(from, to) })
 }
 
 // SetUint32 returns a copy of data with another value of an integer key.
 func SetUint32(data []byte, key string, v uint32) []byte {
-	out := slices.Clone(data)
-	binary.LittleEndian.PutUint32(out[mustFind(data, key)+8+len(key)+4:], v)
-	return out
+	return edit(data, func(e *gguf.Edit) { e.SetUint32(key, v) })
 }
 
 // SetFloat32 returns a copy of data with another value of a float key.
 func SetFloat32(data []byte, key string, v float32) []byte {
-	return SetUint32(data, key, math.Float32bits(v))
+	return edit(data, func(e *gguf.Edit) { e.SetFloat32(key, v) })
 }
 
-// AddString returns a copy of data with one key more. Nothing moves: the pair
-// takes the place of general.description, whose remainder becomes a filler.
+// AddString returns a copy of data with a string more.
 func AddString(data []byte, key, value string) []byte {
-	return add(data, key, append([]byte{8, 0, 0, 0}, text(value)...))
+	return edit(data, func(e *gguf.Edit) { e.SetString(key, value) })
 }
 
-// AddFloat32 is AddString for a float.
-func AddFloat32(data []byte, key string, v float32) []byte {
-	return add(data, key, binary.LittleEndian.AppendUint32([]byte{6, 0, 0, 0}, math.Float32bits(v)))
-}
+// AddFloat32 returns a copy of data with a float more.
+func AddFloat32(data []byte, key string, v float32) []byte { return SetFloat32(data, key, v) }
 
-// AddUint32 is AddString for an integer.
-func AddUint32(data []byte, key string, v uint32) []byte {
-	return add(data, key, binary.LittleEndian.AppendUint32([]byte{4, 0, 0, 0}, v))
-}
-
-func add(data []byte, key string, typeAndValue []byte) []byte {
-	const place, filler = "general.description", "f"
-	out := slices.Clone(data)
-	at := mustFind(data, place)
-	value := at + 8 + len(place) + 4
-	room := 8 + len(place) + 4 + 8 + int(binary.LittleEndian.Uint64(data[value:]))
-	pair := append(text(key), typeAndValue...)
-	rest := room - len(pair) - (8 + len(filler) + 4 + 8)
-	if rest < 0 {
-		panic("ggufedit: the new pair is longer than general.description")
-	}
-	pair = append(append(append(pair, text(filler)...), 8, 0, 0, 0), text(string(make([]byte, rest)))...)
-	copy(out[at:], pair)
-	const count = 16 // magic, version, tensors
-	binary.LittleEndian.PutUint64(out[count:], binary.LittleEndian.Uint64(out[count:])+1)
-	return out
-}
+// AddUint32 returns a copy of data with an integer more.
+func AddUint32(data []byte, key string, v uint32) []byte { return SetUint32(data, key, v) }
