@@ -26,8 +26,9 @@ type crew struct {
 type worker struct {
 	crew *crew
 	out  []float32 // one row of one panel, and its gate
-	q    []float32 // scaled queries of a group of heads
-	k, v []float32 // gathered keys and values of one head
+	q    []float32 // a scaled query
+	kv   []float32 // gathered: the keys of a head, its values, those of the next head
+	part int       // length of a head's keys, or values, in kv
 	s    []float32 // attention scores
 }
 

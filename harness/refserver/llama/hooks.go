@@ -19,7 +19,8 @@ type Hooks struct {
 	// always reads Q, then K, then V. Healthy: by shard, whatever the file says.
 	QKVOrder func(layer int, file []Shard) []Shard
 	// AttentionOutput may change the attention output of a layer before the
-	// output projection. out is [len(rows) × heads·headDim], row-major.
+	// output projection. out is [len(rows) × heads·headDim], row-major. The last
+	// layer computes only the rows with Row.Logits, and rows are those.
 	AttentionOutput func(layer int, rows []Row, out []float32)
 	// Logits may change the logits of the rows that asked for them.
 	// logits is [k × vocab], row-major, one line a row with Row.Logits.

@@ -25,6 +25,8 @@ type Model struct {
 	layers []layer
 	norm   []float32 // [width]
 	head   *matrix   // [width × vocab]
+	// frequencies of RoPE, [ropeDim / 2]
+	frequencies []float64
 }
 
 type layer struct {
@@ -61,6 +63,7 @@ func Load(f *gguf.File, hooks *Hooks) (*Model, error) {
 	for i := range m.layers {
 		m.layers[i] = l.layer(i, c, m.hooks.QKVOrder)
 	}
+	m.frequencies = ropeFrequencies(c)
 	l.checkAllUsed()
 	if l.err != nil {
 		return nil, l.err

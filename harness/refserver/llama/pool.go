@@ -21,6 +21,7 @@ func NewPool(m *Model, blocks int) *Pool {
 	}
 	p := &Pool{config: m.config, blocks: blocks}
 	p.data = make([]float32, blocks*p.blockLen())
+	wantHugePages(p.data)
 	p.crew.init()
 	p.step.init(p)
 	return p

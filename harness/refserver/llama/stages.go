@@ -9,12 +9,12 @@ import (
 // row returns row i of a [rows × width] buffer.
 func row(buf []float32, i, width int) []float32 { return buf[i*width : (i+1)*width : (i+1)*width] }
 
-func (st *step) embed(lo, hi, _ int, _ *worker) {
+func (st *step) embed(rows, _ span, _ *worker) {
 	m, c := st.model, st.model.config
-	for i := lo; i < hi; i++ {
+	for i := rows.lo; i < rows.hi; i++ {
 		r := st.rows[i]
 		copy(row(st.x, i, c.Width), row(m.embed, int(r.Token), c.Width))
-		ropeAngles(row(st.turn, i, c.RopeDim), r.Pos, c.RopeBase)
+		ropeAngles(row(st.turn, i, c.RopeDim), r.Pos, m.frequencies)
 	}
 }
 
@@ -25,74 +25,72 @@ func rmsNorm(dst, x, weight []float32, eps float64) {
 	vek32.Mul_Inplace(dst, weight)
 }
 
-func (st *step) attentionNorm(lo, hi, _ int, _ *worker) {
+func (st *step) attentionNorm(rows, _ span, _ *worker) {
 	c := st.model.config
-	for i := lo; i < hi; i++ {
+	for i := rows.lo; i < rows.hi; i++ {
 		rmsNorm(row(st.h, i, c.Width), row(st.x, i, c.Width), st.model.layers[st.layer].attnNorm, c.RMSEps)
 	}
 }
 
-func (st *step) ffnNorm(lo, hi, _ int, _ *worker) {
+func (st *step) ffnNorm(rows, _ span, _ *worker) {
 	c := st.model.config
-	for i := lo; i < hi; i++ {
+	for i := rows.lo; i < rows.hi; i++ {
 		rmsNorm(row(st.h, i, c.Width), row(st.x, i, c.Width), st.model.layers[st.layer].ffnNorm, c.RMSEps)
 	}
 }
 
-// finalNorm gathers the rows that want logits: row i of h is row picked[i] of x.
-func (st *step) finalNorm(lo, hi, _ int, _ *worker) {
+// finalNorm comes after keepPicked: all rows want logits.
+func (st *step) finalNorm(rows, _ span, _ *worker) {
 	c := st.model.config
-	for i := lo; i < hi; i++ {
-		rmsNorm(row(st.h, i, c.Width), row(st.x, st.picked[i], c.Width), st.model.norm, c.RMSEps)
+	for i := rows.lo; i < rows.hi; i++ {
+		rmsNorm(row(st.h, i, c.Width), row(st.x, i, c.Width), st.model.norm, c.RMSEps)
 	}
 }
 
-// project computes one panel of the fused Q, K and V.
-func (st *step) project(lo, hi, panel int, _ *worker) {
-	product(st.qkv, st.h, st.model.layers[st.layer].qkv, lo, hi, panel)
+// project computes some columns of the fused Q, K and V.
+func (st *step) project(rows, cols span, _ *worker) {
+	product(st.qkv, st.h, st.model.layers[st.layer].qkv, rows, cols)
 }
 
-func (st *step) toLogits(lo, hi, panel int, _ *worker) {
-	product(st.logits, st.h, st.model.head, lo, hi, panel)
+func (st *step) toLogits(rows, cols span, _ *worker) {
+	product(st.logits, st.h, st.model.head, rows, cols)
 }
 
-// product sets one panel of dst, [rows × out], to src, [rows × in], times m.
-func product(dst, src []float32, m *matrix, lo, hi, panel int) {
-	a, b := m.span(panel)
-	for i := lo; i < hi; i++ {
-		m.mul(row(dst, i, m.out)[a:], row(src, i, m.in), a, b)
+// product sets some columns of dst, [rows × out], to src, [rows × in], times m.
+func product(dst, src []float32, m *matrix, rows, cols span) {
+	for i := rows.lo; i < rows.hi; i++ {
+		m.mul(row(dst, i, m.out)[cols.lo:cols.hi], row(src, i, m.in), cols)
 	}
 }
 
-// add adds one panel of src · m to the residual stream.
-func (st *step) add(src []float32, m *matrix, lo, hi, panel int, w *worker) {
-	a, b := m.span(panel)
-	w.out = grown(w.out, b-a)
-	for i := lo; i < hi; i++ {
-		m.mul(w.out, row(src, i, m.in), a, b)
-		vek32.Add_Inplace(row(st.x, i, m.out)[a:b], w.out)
+// add adds some columns of src · m to the residual stream.
+func (st *step) add(src []float32, m *matrix, rows, cols span, w *worker) {
+	w.out = grown(w.out, cols.len())
+	for i := rows.lo; i < rows.hi; i++ {
+		m.mul(w.out, row(src, i, m.in), cols)
+		vek32.Add_Inplace(row(st.x, i, m.out)[cols.lo:cols.hi], w.out)
 	}
 }
 
-func (st *step) addAttention(lo, hi, p int, w *worker) {
-	st.add(st.att, st.model.layers[st.layer].out, lo, hi, p, w)
+func (st *step) addAttention(rows, cols span, w *worker) {
+	st.add(st.att, st.model.layers[st.layer].out, rows, cols, w)
 }
 
-func (st *step) addDown(lo, hi, p int, w *worker) {
-	st.add(st.act, st.model.layers[st.layer].down, lo, hi, p, w)
+func (st *step) addDown(rows, cols span, w *worker) {
+	st.add(st.act, st.model.layers[st.layer].down, rows, cols, w)
 }
 
-// gateUp computes one panel of SwiGLU (Shazeer, 2020): silu(h·gate) · (h·up),
+// gateUp computes some columns of SwiGLU (Shazeer, 2020): silu(h·gate) · (h·up),
 // with silu(g) = g / (1 + exp(−g)).
-func (st *step) gateUp(lo, hi, panel int, w *worker) {
+func (st *step) gateUp(rows, cols span, w *worker) {
 	gates, ups := st.model.layers[st.layer].gate, st.model.layers[st.layer].up
-	a, b := gates.span(panel)
-	w.out = grown(w.out, 2*(b-a))
-	gate, up := w.out[:b-a], w.out[b-a:]
-	for i := lo; i < hi; i++ {
-		h, act := row(st.h, i, gates.in), row(st.act, i, gates.out)[a:b]
-		gates.mul(gate, h, a, b)
-		ups.mul(up, h, a, b)
+	n := cols.len()
+	w.out = grown(w.out, 2*n)
+	gate, up := w.out[:n], w.out[n:]
+	for i := rows.lo; i < rows.hi; i++ {
+		h, act := row(st.h, i, gates.in), row(st.act, i, gates.out)[cols.lo:cols.hi]
+		gates.mul(gate, h, cols)
+		ups.mul(up, h, cols)
 		vek32.Neg_Into(act, gate)
 		vek32.Exp_Inplace(act)
 		vek32.AddNumber_Inplace(act, 1)
@@ -103,10 +101,10 @@ func (st *step) gateUp(lo, hi, panel int, w *worker) {
 
 // rotateAndStore applies RoPE to the queries and keys of its rows and writes
 // keys and values into their blocks.
-func (st *step) rotateAndStore(lo, hi, _ int, _ *worker) {
+func (st *step) rotateAndStore(rows, _ span, _ *worker) {
 	c := st.model.config
 	q, kv := c.QWidth(), c.KVWidth()
-	for i := lo; i < hi; i++ {
+	for i := rows.lo; i < rows.hi; i++ {
 		r := st.rows[i]
 		all, turn := row(st.qkv, i, q+2*kv), row(st.turn, i, c.RopeDim)
 		for h := 0; h < q+kv; h += c.HeadDim {

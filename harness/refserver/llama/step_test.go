@@ -144,26 +144,38 @@ func TestOnePoolEach(t *testing.T) {
 }
 
 func TestHooksAreCalled(t *testing.T) {
-	var layers []int
-	var lastRows, lastOut, logitRows, logitLen int
+	var calls []string
 	m := loadTiny(t, &Hooks{
 		AttentionOutput: func(layer int, rows []Row, out []float32) {
-			layers, lastRows, lastOut = append(layers, layer), len(rows), len(out)
+			calls = append(calls, fmt.Sprint(layer, " ", len(rows), " ", len(out)))
 		},
 		Logits: func(rows []Row, logits []float32) {
-			logitRows, logitLen = len(rows), len(logits)
+			calls = append(calls, fmt.Sprint("logits ", len(rows), " ", len(logits)))
 			clear(logits)
 		},
 	})
 	got := forwardPrompt(m)
-	if !slices.Equal(layers, []int{0, 1, 2, 3}) || lastRows != 11 || lastOut != 11*128 {
-		t.Errorf("AttentionOutput saw layers %v, %d rows, %d numbers; want each of 4 layers, 11, 11·128", layers, lastRows, lastOut)
-	}
-	if logitRows != 11 || logitLen != 2048 {
-		t.Errorf("Logits saw %d rows, %d numbers; want 11, 2048", logitRows, logitLen)
+	// 11 prompt tokens, of which the last layer computes the one with logits.
+	want := []string{"0 11 1408", "1 11 1408", "2 11 1408", "3 1 128", "logits 11 2048"}
+	if !slices.Equal(calls, want) {
+		t.Errorf("hooks saw %q, want %q", calls, want)
 	}
 	if slices.Max(got) != 0 || slices.Min(got) != 0 {
 		t.Error("what the Logits hook wrote is not what Forward returned")
+	}
+}
+
+// TestRowsWithoutLogits: a chunk that ends in the middle of a prompt has none, and
+// leaves the keys and values that the next chunk needs.
+func TestRowsWithoutLogits(t *testing.T) {
+	m := loadTiny(t, nil)
+	want := forwardPrompt(m)
+	rows, pool := promptRows(&Seq{Blocks: []int32{0}}), NewPool(m, 1)
+	got := make([]float32, m.Config().Vocab)
+	m.Forward(rows[:4], pool, nil)
+	m.Forward(rows[4:], pool, got)
+	if !slices.Equal(got, want) {
+		t.Error("other logits after a chunk without any")
 	}
 }
 
@@ -219,8 +231,8 @@ func TestProductOfAnySize(t *testing.T) {
 			x[i] = r.Float32() - 0.5
 		}
 		got := make([]float32, m.out)
-		for p := range m.panels() {
-			product(got, x, m, 0, 1, p)
+		for at := 0; at < m.out; at += m.panelOut() {
+			product(got, x, m, span{0, 1}, span{at, min(at+m.panelOut(), m.out)})
 		}
 		for o := range got {
 			want := 0.0
