@@ -1,5 +1,5 @@
 # Touchstone. `make demo` shows what it does, `make test` checks it.
-.PHONY: build test demo lint bench baseline clean
+.PHONY: build test demo lint bench baseline clean engine-llama engine-vllm test-engines
 
 GO      ?= go
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
@@ -28,6 +28,19 @@ bench:
 # Records the baseline of the tiny model anew. Review the diff before you commit it.
 baseline: build
 	bin/touchstone record --as tiny --tier full --baselines fixtures/baselines --force
+
+# Real engines, pinned, in a folder that git ignores. They take minutes and gigabytes, so nothing else needs them.
+ENGINES := fixtures/engines/cache
+
+engine-llama:
+	@fixtures/engines/llama.sh $(ENGINES)/llama
+
+engine-vllm:
+	@fixtures/engines/vllm.sh $(ENGINES)/vllm
+
+# Gates real engines, healthy and broken. About an hour; -run picks some: make test-engines RUN=Llama
+test-engines:
+	@GINKGO_NO_COLOR=TRUE $(GO) test -json -count 1 -timeout 3h -tags engines -run '$(or $(RUN),Llama|VLLM)' ./suites | $(GO) run ./harness/cmd/tally
 
 clean:
 	rm -rf bin

@@ -4,14 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"touchstone/fixtures"
-	"touchstone/harness/client"
 	"touchstone/harness/coherence"
 	"touchstone/harness/fixture"
 	"touchstone/harness/gate"
@@ -91,41 +88,7 @@ func judged(t *testing.T, set *fixture.Set, r row) *gate.Result {
 		t.Fatal(err)
 	}
 	defer stop()
-	load, err := set.Workload("smoke")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "run")
-	run, err := gate.Open(t.Context(), gate.Options{
-		Client: client.Options{BaseURL: url}, Tier: fixture.TierSmoke, Set: set, Workload: &load,
-		Limits: gate.Limits{Concurrency: 8}, Tool: "touchstone", Now: time.Now, Out: dir,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range verdict.Areas() {
-		if _, err := run.Outcome(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
-	res, err := gate.Judge(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res
-}
-
-func failed(v verdict.Verdict) []string {
-	var out []string
-	for _, f := range v.Findings {
-		if f.Status == verdict.Fail && !slices.Contains(out, f.Check) {
-			out = append(out, f.Check)
-		}
-	}
-	return out
+	return runOn(t, url, set, nil)
 }
 
 // cells is the row's line in the README.
