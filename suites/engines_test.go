@@ -60,7 +60,7 @@ func llama(name, model string) real {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.File(model, file, false); err != nil {
+			if _, err := s.File(t.Context(), model, file, false); err != nil {
 				t.Fatal(err)
 			}
 		}

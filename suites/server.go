@@ -12,6 +12,6 @@ func serverSpecs(s spec) {
 		ginkgo.It("stays up", func() { s.none(verdict.Server, verdict.ServerDied) })
 		ginkgo.It("answers every planned request", func() { s.none(verdict.Server, verdict.ServerCoverage) })
 		ginkgo.It("isn't asked too much", func() { s.none(verdict.Server, verdict.ServerRateLimit) })
-		s.whole(verdict.Server, verdict.ServerFailures, verdict.ServerCapability)
+		s.whole(verdict.Server, verdict.ServerFailures, verdict.ServerNaN, verdict.ServerCapability)
 	})
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,7 +32,16 @@ func sse(objects ...string) string {
 // hostile is a server that answers with handle, and a client for it.
 func hostile(t *testing.T, o Options, handle http.HandlerFunc) *Client {
 	t.Helper()
-	srv := httptest.NewServer(handle)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Read the request first, as a real server does: until then net/http
+		// doesn't notice that the client is gone.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handle(w, r)
+	}))
 	t.Cleanup(srv.Close)
 	o.BaseURL = srv.URL
 	if o.Model == "" {

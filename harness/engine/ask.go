@@ -121,6 +121,9 @@ func ask(ctx context.Context, s Server, t *exchange.Target) {
 		}
 		x := s.Do(ctx, r)
 		reply, failure := exchange.Decode(x)
+		if q.cap == exchange.CapLogprobs && exchange.SaysNaN(failure) {
+			t.NaNLogits = true
+		}
 		switch {
 		case refused(x.Status):
 			t.Capabilities[q.cap] = exchange.Absent

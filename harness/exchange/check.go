@@ -1,6 +1,9 @@
 package exchange
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // Check returns what Decode's failure would be, without decoding a stream
 // that shows at a glance to be whole. The client asks it while other streams
@@ -26,4 +29,11 @@ func looksWhole(raw []byte) bool {
 		bytes.Count(raw, doneLine) == 1 &&
 		bytes.Contains(raw, []byte(`"finish_reason":"`)) &&
 		!bytes.Contains(raw, []byte(`"error"`))
+}
+
+// SaysNaN says whether a failure is that of a server whose log-probabilities
+// are NaN: JSON has no such number, so Python's encoder gives up on the whole
+// reply (vLLM and SGLang; HTTP 400 or 500, by version).
+func SaysNaN(f *Failure) bool {
+	return f != nil && strings.Contains(f.Detail, "float values are not JSON compliant")
 }

@@ -50,6 +50,9 @@ type Target struct {
 	// TokenizeField is how /tokenize wants its text: "prompt" as in vLLM, or
 	// "content" as in llama.cpp.
 	TokenizeField string `json:"tokenize_field,omitempty"`
+	// NaNLogits says that a request which is answered fails as soon as it asks
+	// for log-probabilities, because they are not numbers.
+	NaNLogits bool `json:"nan_logits,omitempty"`
 	// Neutral are the fields that switch hidden sampling defaults off, as far
 	// as this server takes them.
 	Neutral      map[string]any       `json:"neutral,omitempty"`

@@ -17,6 +17,13 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
 func share(n, of int) string {
 	if of == 0 {
 		return "0 of 0"

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"touchstone/harness/exchange"
@@ -22,6 +23,7 @@ func (s serverProbe) Score(ev *Evidence) Outcome {
 	var o Outcome
 	s.coverage(ev, &o)
 	s.failures(ev, &o)
+	s.nan(ev, &o)
 	s.capabilities(ev, &o)
 	return o
 }
@@ -107,6 +109,40 @@ func (serverProbe) failures(ev *Evidence, o *Outcome) {
 			Summary: fmt.Sprintf("%d requests sent, none failed", sent), Measured: "0", Limit: "0",
 		})
 	}
+}
+
+// nan looks for log-probabilities that are not numbers: as an error, or as null
+// in a reply (a value below the server's floor is told apart, see
+// exchange.Token.Censored).
+func (serverProbe) nan(ev *Evidence, o *Outcome) {
+	var bad []Item
+	judged := 0
+	for _, it := range ev.Items {
+		switch {
+		case it.Exchange == nil:
+		case exchange.SaysNaN(it.Failure):
+			bad = append(bad, it)
+		case it.OK() && len(it.Reply.Tokens) > 0:
+			judged++
+			if slices.ContainsFunc(it.Reply.Tokens, func(t exchange.Token) bool { return t.Logprob == nil && !t.Censored }) {
+				bad = append(bad, it)
+			}
+		}
+	}
+	f := verdict.Finding{Check: verdict.ServerNaN, Status: verdict.Fail, Limit: "0", Measured: plural(len(bad), "reply", "replies")}
+	switch {
+	case len(bad) > 0:
+		f.Summary = "log-probabilities are not numbers"
+		f.Where, f.Reproduce = bad[0].Request.ID, ev.reproduce(bad[0])
+	case ev.Target.NaNLogits:
+		f.Summary = "a request that is answered fails when it asks for log-probabilities, because they are not numbers"
+		f.Measured = "all that asked"
+	case judged == 0:
+		return // nobody gave any
+	default:
+		f.Status, f.Summary = verdict.Pass, "every generated token has a log-probability"
+	}
+	o.add(f)
 }
 
 // capabilities: a patch must not disarm its own detectors.

@@ -72,3 +72,28 @@ func TestCapabilityLost(t *testing.T) {
 		t.Errorf("findings %+v, not covered %+v", o.Findings, o.NotCovered)
 	}
 }
+
+func TestNaN(t *testing.T) {
+	l := facts(4, 0, false, "")
+	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerNaN, verdict.Pass)
+
+	l.Items[2].Reply.Tokens[0].Logprob, l.Items[2].Reply.Tokens[0].Censored = nil, true // a floor of the server's is a number
+	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerNaN, verdict.Pass)
+	l.Items[2].Reply.Tokens[0].Censored = false
+	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerNaN, verdict.Fail)
+
+	l = facts(4, 0, false, "")
+	failing(&l.Items[1], exchange.HTTPStatus, 500)
+	l.Items[1].Failure.Detail = "HTTP 500: Out of range float values are not JSON compliant: nan"
+	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerNaN, verdict.Fail)
+
+	l = facts(4, 0, false, "")
+	for _, it := range l.Items {
+		it.Reply.Tokens = nil
+	}
+	if fs := find(serverProbe{}.Score(l.Evidence), verdict.ServerNaN); len(fs) > 0 {
+		t.Errorf("judged without data: %+v", fs)
+	}
+	l.Target.NaNLogits = true
+	status(t, serverProbe{}.Score(l.Evidence), verdict.ServerNaN, verdict.Fail)
+}

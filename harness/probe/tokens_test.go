@@ -112,3 +112,19 @@ func TestTokensNothingToCount(t *testing.T) {
 		t.Errorf("not covered: %+v", o.NotCovered)
 	}
 }
+
+// llama-server gives one log-probability entry to a character that several
+// tokens spell; usage counts the tokens.
+func TestTokensMergedCharacters(t *testing.T) {
+	l := counted(5)
+	r := says("山 水")
+	r.TokenIDs = r.TokenIDs[:2] // told by the entries
+	r.Usage.Completion, r.Usage.Total = 6, 9
+	l.put(verdict.Coherence, fixture.Prompt{ID: "han", User: "u"}, 0, r, nil)
+	status(t, tokensProbe{}.Score(l.Evidence), verdict.TokensCompletion, verdict.Pass)
+	// Two characters of three bytes and a blank are at most seven tokens.
+	r.Usage.Completion, r.Usage.Total = 8, 11
+	if fs := find(tokensProbe{}.Score(l.Evidence), verdict.TokensCompletion); fs[0].Status != verdict.Fail {
+		t.Errorf("findings: %+v", fs)
+	}
+}

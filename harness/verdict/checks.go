@@ -29,6 +29,7 @@ func Required() []Area { return []Area{Coherence, Tokens, Anchors, Context} }
 const (
 	ServerDied       = "server.died"            // every generation failed, or the server went away
 	ServerFailures   = "server.failures"        // some requests failed
+	ServerNaN        = "server.nan-logits"      // log-probabilities that are not numbers
 	ServerCapability = "server.capability-lost" // the baseline's server could, this one cannot
 	ServerRateLimit  = "server.rate-limited"    // 429: the load was too much for this key
 	ServerCoverage   = "server.coverage"        // planned requests without an exchange

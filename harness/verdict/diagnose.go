@@ -5,6 +5,7 @@ const (
 	CauseAttentionLost    = "attention output lost"
 	CauseWeightsMisplaced = "weights misplaced"
 	CauseConstantLogits   = "logits constant"
+	CauseNaN              = "logits NaN"
 )
 
 // rule explains a set of findings, or returns nil.
@@ -14,7 +15,7 @@ type rule func(seen) *Cause
 // confidence exclude each other by construction: whether the distribution moves
 // with the last token, and whether it moves with what stands before, are
 // separate experiments.
-var rules = []rule{constantLogits, attentionLost, attentionPartlyLost, weightsMisplaced}
+var rules = []rule{nan, constantLogits, attentionLost, weightsMisplaced, attentionPartlyLost}
 
 // Diagnose returns the faults that explain the findings. Nothing is named
 // when no check failed, or when no rule fits.
@@ -41,6 +42,18 @@ func (s seen) failed(check string) bool { return s[check] == Fail }
 func (s seen) passed(check string) bool {
 	st, ok := s[check]
 	return ok && st == Pass
+}
+
+// nan: arithmetic that left the numbers.
+func nan(s seen) *Cause {
+	if !s.failed(ServerNaN) {
+		return nil
+	}
+	return &Cause{
+		Cause:      CauseNaN,
+		Confidence: "high",
+		Because:    "log-probabilities are not numbers; an overflow, memory that was never written or a broken weight does this",
+	}
 }
 
 // constantLogits: the distribution doesn't even depend on the last token.
@@ -74,7 +87,7 @@ func attentionLost(s seen) *Cause {
 			Because: "different beginnings give the same next-token distribution; whether the last token changes it " +
 				"could not be asked, so constant logits are not excluded",
 		}
-	case s.failed(ContextSameAnswer) && !s.failed(ContextConstant) && !s.passed(ContextInsensitive):
+	case s.failed(ContextSameAnswer) && !s.failed(ContextConstant) && !s.passed(ContextInsensitive) && !s.failed(ServerNaN) && !s.failed("coherence.empty"):
 		return &Cause{
 			Cause:      CauseAttentionLost,
 			Confidence: "medium",

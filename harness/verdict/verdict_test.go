@@ -133,6 +133,8 @@ func TestDiagnose(t *testing.T) {
 		"weights misplaced":           {append(fail(AnchorsAnswers, "coherence.char-run", CoherenceMostly, ContextWeak), pass(ContextInsensitive, ContextConstant)...), CauseWeightsMisplaced},
 		"fluent and wrong":            {append(fail(AnchorsAnswers), pass(ContextInsensitive, ContextConstant)...), CauseWeightsMisplaced},
 		"one answer lost":             {append(fail(AnchorsRegression), pass(ContextInsensitive, ContextConstant, AnchorsAnswers)...), ""},
+		"NaN":                         {fail(ServerNaN, AnchorsAnswers, ContextSameAnswer, "coherence.empty"), CauseNaN},
+		"empty answers":               {fail(AnchorsAnswers, ContextSameAnswer, "coherence.empty"), ""},
 		"wrong, context unknown":      {fail(AnchorsAnswers), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

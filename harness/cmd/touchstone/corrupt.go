@@ -36,7 +36,10 @@ func (c *corruptCmd) Run(a *app) error {
 	if err != nil {
 		return usage(hint, "%w", err)
 	}
-	r, err := setting.File(c.In, c.Out, c.Force)
+	r, err := setting.File(a.ctx, c.In, c.Out, c.Force)
+	if a.ctx.Err() != nil && err != nil {
+		return err // interrupted
+	}
 	if err != nil {
 		return usage("nothing was written; "+hint, "%w", err)
 	}

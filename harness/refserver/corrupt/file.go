@@ -2,8 +2,10 @@ package corrupt
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -14,8 +16,9 @@ import (
 
 // File writes the copy of the model file in, with the fault, to out. out appears
 // whole or not at all. An out that exists is an error unless force is set; one
-// that is in itself, under whatever name, always is.
-func (s Setting) File(in, out string, force bool) (Result, error) {
+// that is in itself, under whatever name, always is. When ctx ends, so does the
+// copying: a large file takes minutes.
+func (s Setting) File(ctx context.Context, in, out string, force bool) (Result, error) {
 	src, err := os.Open(in)
 	if err != nil {
 		return Result{}, fmt.Errorf("the model cannot be read: %w", err)
@@ -40,7 +43,7 @@ func (s Setting) File(in, out string, force bool) (Result, error) {
 		return Result{}, fmt.Errorf("the copy cannot be written: %w", err)
 	}
 	defer pending.Cleanup() //nolint:errcheck // after the replacement there is nothing left to clean
-	w := bufio.NewWriterSize(pending, 1<<20)
+	w := bufio.NewWriterSize(interruptible{ctx, pending}, 1<<20)
 	r, err := s.Write(w, f)
 	if err != nil {
 		return Result{}, err
@@ -67,4 +70,17 @@ func free(in fs.FileInfo, out string, force bool) error {
 		return fmt.Errorf("%s is there already; --force replaces it", out)
 	}
 	return nil
+}
+
+// interruptible is a writer that fails once its context has ended.
+type interruptible struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (i interruptible) Write(b []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.w.Write(b)
 }

@@ -2,6 +2,8 @@ package corrupt
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +39,7 @@ func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.gguf")
 	s := setting(t, "qkv-swap:layers=0")
-	r, err := s.File(tinyModel, out, false)
+	r, err := s.File(t.Context(), tinyModel, out, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +54,9 @@ func TestFile(t *testing.T) {
 	if r.Fault != "qkv-swap:layers=0,order=kvq" || len(r.Changed) != 3 || r.Bytes != int64(len(want)) {
 		t.Errorf("the result is %+v", r)
 	}
-	_, err = s.File(tinyModel, out, false)
+	_, err = s.File(t.Context(), tinyModel, out, false)
 	wantError(t, err, out, "there already", "--force")
-	if _, err := setting(t, "ulp").File(tinyModel, out, true); err != nil {
+	if _, err := setting(t, "ulp").File(t.Context(), tinyModel, out, true); err != nil {
 		t.Error(err)
 	}
 	if now, err := os.ReadFile(out); err != nil || bytes.Equal(now, got) {
@@ -78,7 +80,7 @@ func TestFileRefused(t *testing.T) {
 	}
 	s := setting(t, "ulp")
 	for _, out := range []string{model, link, hard, filepath.Join(dir, ".", "model.gguf")} {
-		_, err := s.File(model, out, true)
+		_, err := s.File(t.Context(), model, out, true)
 		wantError(t, err, out, "is the model itself")
 	}
 	broken := filepath.Join(dir, "broken.gguf")
@@ -92,12 +94,12 @@ func TestFileRefused(t *testing.T) {
 		broken:                            "cut short or damaged",
 		"file_test.go":                    "not a GGUF file",
 	} {
-		_, err := s.File(in, out, false)
+		_, err := s.File(t.Context(), in, out, false)
 		wantError(t, err, in, part)
 	}
-	_, err := s.File(model, filepath.Join(dir, "no", "out.gguf"), false)
+	_, err := s.File(t.Context(), model, filepath.Join(dir, "no", "out.gguf"), false)
 	wantError(t, err, "cannot be written", "no")
-	_, err = s.File(model, dir, true)
+	_, err = s.File(t.Context(), model, dir, true)
 	wantError(t, err, dir, "is no file")
 	wantOnly(t, dir, "broken.gguf", "hard.gguf", "link.gguf", "model.gguf")
 }
@@ -110,7 +112,7 @@ func TestFileIsWholeOrNotAtAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, spec := range []string{"scale:factor=1", "rope-base:base=10000", "scale:factor=3e38,tensor=output_norm.weight"} {
-		if _, err := setting(t, spec).File(tinyModel, out, true); err == nil {
+		if _, err := setting(t, spec).File(t.Context(), tinyModel, out, true); err == nil {
 			t.Errorf("%s is written", spec)
 		}
 	}
@@ -118,4 +120,15 @@ func TestFileIsWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("the file is now %d bytes, %v", len(got), err)
 	}
 	wantOnly(t, dir, "out.gguf")
+}
+
+func TestFileInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := setting(t, "ulp").File(ctx, tinyModel, filepath.Join(dir, "out.gguf"), false)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that it was interrupted", err)
+	}
+	wantOnly(t, dir)
 }

@@ -192,8 +192,9 @@ func tensorParam(byDefault string) spec.Param {
 	return spec.Param{Name: "tensor", Summary: "the tensor's name in the file", Default: byDefault, Check: func(string) error { return nil }}
 }
 
-// choice is a parameter that takes one of some words.
+// choice is a parameter that takes one of some words, by default the first.
 func choice(name, summary string, words ...string) spec.Param {
+	summary += " (" + strings.Join(words, ", ") + ")"
 	return spec.Param{Name: name, Summary: summary, Default: words[0], Check: func(v string) error {
 		if !slices.Contains(words, v) {
 			return fmt.Errorf("%q is not one of its values; %s", v, spec.Suggest(v, words))

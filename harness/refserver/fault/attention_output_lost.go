@@ -2,6 +2,7 @@ package fault
 
 import (
 	"touchstone/harness/refserver/gguf"
+	"touchstone/harness/refserver/internal/spec"
 	"touchstone/harness/refserver/llama"
 )
 
@@ -15,7 +16,7 @@ func attentionOutputLost() Fault {
 		Summary: "attention is computed, then written to a buffer that nobody reads; what is added is zero",
 		Reports: []string{"vllm-project/vllm-ascend#3572", "vllm-project/vllm-ascend#6558"},
 		Finding: "context.insensitive",
-		Params:  []Param{layersParam()},
+		Params:  []Param{spec.Layers("all")},
 		install: installAttentionOutputLost,
 	}
 }
@@ -25,7 +26,7 @@ func installAttentionOutputLost(h *llama.Hooks, f *gguf.File, values map[string]
 	if err != nil {
 		return err
 	}
-	first, last, err := layerRange(values["layers"], config.Layers)
+	first, last, err := spec.LayerRange(values["layers"], config.Layers)
 	if err != nil {
 		return err
 	}

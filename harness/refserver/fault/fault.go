@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"touchstone/harness/refserver/gguf"
+	"touchstone/harness/refserver/internal/spec"
 	"touchstone/harness/refserver/llama"
 )
 
@@ -26,13 +27,7 @@ type Fault struct {
 }
 
 // A Param is one setting of a fault. All of them have a default.
-type Param struct {
-	Name    string `json:"name"`
-	Summary string `json:"summary"`
-	Default string `json:"default"`
-
-	check func(value string) error
-}
+type Param = spec.Param
 
 // registry lists all faults, one file each.
 func registry() []Fault {
@@ -53,13 +48,7 @@ type Setting struct {
 }
 
 // String is the setting as [Parse] reads it, with all parameters.
-func (s Setting) String() string {
-	spec := s.Fault.Name
-	for i, p := range s.Fault.Params {
-		spec += string(":,"[min(i, 1)]) + p.Name + "=" + s.Values[p.Name]
-	}
-	return spec
-}
+func (s Setting) String() string { return spec.Format(s.Fault.Name, s.Fault.Params, s.Values) }
 
 // Install adds the fault to h, for the model in f. Hooks that are set already
 // run first. A fault that would change nothing about this model is an error: a

@@ -123,7 +123,7 @@ func TestEveryFaultIsDescribed(t *testing.T) {
 			}
 		}
 		for _, p := range f.Params {
-			if p.Name == "" || p.Summary == "" || p.check == nil || p.check(p.Default) != nil {
+			if p.Name == "" || p.Summary == "" || p.Check == nil || p.Check(p.Default) != nil {
 				t.Errorf("fault %s: parameter %q lacks a field or a valid default", f.Name, p.Name)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"touchstone/harness/refserver/gguf"
+	"touchstone/harness/refserver/internal/spec"
 	"touchstone/harness/refserver/llama"
 )
 
@@ -21,7 +22,7 @@ func qkvShardOrder() Fault {
 			"vllm-project/vllm#57508", "vllm-project/vllm#8017",
 		},
 		Finding: "anchors.answers",
-		Params:  []Param{layersParam()},
+		Params:  []Param{spec.Layers("all")},
 		install: installQKVShardOrder,
 	}
 }
@@ -31,7 +32,7 @@ func installQKVShardOrder(h *llama.Hooks, f *gguf.File, values map[string]string
 	if err != nil {
 		return err
 	}
-	first, last, err := layerRange(values["layers"], config.Layers)
+	first, last, err := spec.LayerRange(values["layers"], config.Layers)
 	if err != nil {
 		return err
 	}

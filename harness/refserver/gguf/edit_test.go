@@ -39,7 +39,7 @@ func TestEditRoundTrip(t *testing.T) {
 	v2.version = 2
 	wide := newBuilder()
 	wide.alignment = 128
-	wide.pair(alignmentKey, kindUint32, u32(128)).tensor("a", F32, f32(1), 1).tensor("b", F32, f32(2), 1)
+	wide.pair(alignmentKey, kindUint32, u32(128)).pair("longer than 128 bytes in all", kindUint8, []byte{1}).tensor("a", F32, f32(1), 1).tensor("b", F32, f32(2), 1)
 	for name, data := range map[string][]byte{
 		"tiny": tiny(t), "every kind": sample().bytes(), "version 2": v2.bytes(), "alignment 128": wide.bytes(),
 		"bytes behind the last tensor": append(sample().bytes(), "tail"...), "no tensors": newBuilder().pair("u8", kindUint8, []byte{1}).bytes(),

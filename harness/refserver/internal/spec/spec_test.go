@@ -78,3 +78,14 @@ func TestSuggest(t *testing.T) {
 		}
 	}
 }
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"layers", "layer", 1}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) is %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

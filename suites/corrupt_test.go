@@ -1,0 +1,147 @@
+package suites
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"touchstone/fixtures"
+	"touchstone/harness/client"
+	"touchstone/harness/coherence"
+	"touchstone/harness/fixture"
+	"touchstone/harness/gate"
+	"touchstone/harness/refserver"
+	"touchstone/harness/refserver/corrupt"
+	"touchstone/harness/verdict"
+)
+
+const (
+	corruptDoc   = "../docs/corrupt.md"
+	corruptBegin = "<!-- corruptions: go test ./suites -run TestCorrupt -update -->\n"
+	corruptEnd   = "<!-- end of corruptions -->"
+)
+
+// firstCause holds the causes that must come first: the founding faults are
+// known by name whether the engine or the file is at fault.
+var firstCause = map[string]string{
+	"qkv-swap":              verdict.CauseWeightsMisplaced,
+	"attention-output-zero": verdict.CauseAttentionLost,
+}
+
+// TestCorrupt gates corrupted copies of the tiny model, and holds the table of
+// docs/corrupt.md against what came out. Beside the baseline of the healthy file,
+// every defect is a regression, and the benign one is none.
+func TestCorrupt(t *testing.T) {
+	set, err := fixture.Load(fixture.Options{FS: fixtures.FS, ValidTag: coherence.ValidTag})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := fixture.ReadBaseline(fixtures.FS, "", "baselines/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := "| fault | what is wrong | settings | without a baseline | beside one | first cause named |\n|---|---|---|---|---|---|\n"
+	for _, f := range corrupt.All() {
+		url := serveCorrupted(t, f.Name)
+		alone, beside := smoke(t, url, set, nil), smoke(t, url, set, base)
+		want := verdict.ExitRegression
+		if f.Benign {
+			want = verdict.ExitPass
+		}
+		if got := beside.Status.ExitCode(); got != want {
+			t.Errorf("%s: exit code %d (%v), want %d; failed are %v", f.Name, got, beside.Status, want, failed(beside))
+		}
+		if f.Benign && alone.Status != verdict.Pass {
+			t.Errorf("%s is judged %v without a baseline: %v", f.Name, alone.Status, failed(alone))
+		}
+		cause := "–"
+		if len(beside.Diagnosis) > 0 {
+			first := beside.Diagnosis[0]
+			cause = fmt.Sprintf("%s (%s)", first.Cause, first.Confidence)
+		}
+		if must := firstCause[f.Name]; must != "" && !strings.HasPrefix(cause, must) {
+			t.Errorf("%s is explained by %q first, want %q", f.Name, cause, must)
+		}
+		var settings []string
+		for _, p := range f.Params {
+			setting := "`" + p.Name + "=" + p.Default + "`"
+			if p.Name != "layers" { // the page explains it once
+				setting += ": " + p.Summary
+			}
+			settings = append(settings, setting)
+		}
+		table += fmt.Sprintf("| `%s` | %s | %s | %v | %v | %s |\n", f.Name, f.Summary, strings.Join(settings, "<br>"), alone.Status, beside.Status, cause)
+	}
+	compareCorruptDoc(t, table)
+}
+
+// serveCorrupted starts the reference server on a copy of the tiny model.
+func serveCorrupted(t *testing.T, spec string) string {
+	t.Helper()
+	s, err := corrupt.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "corrupted.gguf")
+	if _, err := s.File(t.Context(), filepath.Join("../fixtures", fixtures.TinyModel), file, false); err != nil {
+		t.Fatal(err)
+	}
+	url, stop, err := Embedded(t.Context(), refserver.Config{GGUF: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return url
+}
+
+// smoke judges what the smoke tier says of a server. There is no load: weights
+// are wrong at any.
+func smoke(t *testing.T, url string, set *fixture.Set, base *fixture.Baseline) verdict.Verdict {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := gate.Open(t.Context(), gate.Options{
+		Client: client.Options{BaseURL: url}, Tier: fixture.TierSmoke, Set: set, Baseline: base,
+		Limits: gate.Limits{Concurrency: 8}, Tool: "touchstone", Now: time.Now, Out: dir,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range verdict.Areas() {
+		if _, err := run.Outcome(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	res, err := gate.Judge(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Verdict
+}
+
+func compareCorruptDoc(t *testing.T, want string) {
+	t.Helper()
+	b, err := os.ReadFile(corruptDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(b), corruptBegin)
+	got, after, ok2 := strings.Cut(rest, corruptEnd)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no table between %q and %q", corruptDoc, corruptBegin, corruptEnd)
+	}
+	if got == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("the table in %s is not what was measured; -update writes it. Measured:\n%s", corruptDoc, want)
+	}
+	if err := os.WriteFile(corruptDoc, []byte(before+corruptBegin+want+corruptEnd+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
