@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 
 	"touchstone/harness/exchange"
 )
@@ -98,6 +99,13 @@ func cached(r *exchange.Reply) bool { return r.Usage != nil && r.Usage.Cached !=
 func refused(status int) bool {
 	return status >= 400 && status < 500 && status != http.StatusTooManyRequests
 }
+
+// nulls says whether a token came back with a log-probability that is no
+// number: null, and not a value below the server's floor.
+func nulls(r *exchange.Reply) bool {
+	return slices.ContainsFunc(r.Tokens, func(t exchange.Token) bool { return t.Logprob == nil && !t.Censored })
+}
+
 func known(s exchange.State) bool { return s != exchange.Unknown }
 
 // ask fills in the capabilities. A request that the server refuses means
@@ -121,7 +129,7 @@ func ask(ctx context.Context, s Server, t *exchange.Target) {
 		}
 		x := s.Do(ctx, r)
 		reply, failure := exchange.Decode(x)
-		if q.cap == exchange.CapLogprobs && exchange.SaysNaN(failure) {
+		if q.cap == exchange.CapLogprobs && (exchange.SaysNaN(failure) || failure == nil && nulls(reply)) {
 			t.NaNLogits = true
 		}
 		switch {

@@ -289,3 +289,42 @@ func TestFindInterrupted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// nanServer is quack with logits that are NaN, as llama-server and vLLM show
+// them.
+type nanServer struct {
+	quack
+	asError bool
+}
+
+func (n *nanServer) Do(ctx context.Context, r exchange.Request) *exchange.Exchange {
+	x := n.quack.Do(ctx, r)
+	switch {
+	case r.Params["logprobs"] == nil:
+	case n.asError:
+		x.Status, x.Raw = 400, []byte(`{"error":{"message":"Out of range float values are not JSON compliant"}}`)
+		x.Failure = &exchange.Failure{Class: exchange.HTTPStatus, Detail: "HTTP 400: Out of range float values are not JSON compliant"}
+	default:
+		x.Raw = []byte(`{"choices":[{"index":0,"finish_reason":"length","message":{"role":"assistant","content":"9"},"logprobs":{"content":[{"id":30,"token":"9","logprob":null,"top_logprobs":[{"id":0,"token":"","logprob":null}]}]}}]}`)
+	}
+	return x
+}
+
+func TestFindNaN(t *testing.T) {
+	for _, asError := range []bool{true, false} {
+		target, err := Find(t.Context(), &nanServer{asError: asError}, "", Wait{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !target.NaNLogits || target.Capabilities[exchange.CapLogprobs] != exchange.Absent {
+			t.Errorf("as an error %v: NaN %v, log-probabilities %q", asError, target.NaNLogits, target.Capabilities[exchange.CapLogprobs])
+		}
+	}
+	target, err := Find(t.Context(), &quack{}, "", Wait{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.NaNLogits {
+		t.Error("a healthy server is said to have NaN logits")
+	}
+}

@@ -88,11 +88,16 @@ func attentionLost(s seen) *Cause {
 				"could not be asked, so constant logits are not excluded",
 		}
 	case s.failed(ContextSameAnswer) && !s.failed(ContextConstant) && !s.passed(ContextInsensitive) && !s.failed(ServerNaN) && !s.failed("coherence.empty"):
-		return &Cause{
+		c := &Cause{
 			Cause:      CauseAttentionLost,
 			Confidence: "medium",
 			Because:    "different questions get one and the same answer; there were no log-probabilities to tell more",
 		}
+		if s.failed(CoherenceMostly) {
+			c.Confidence = "low"
+			c.Because += ", and the answers are degenerate, which misplaced weights do too"
+		}
+		return c
 	}
 	return nil
 }
