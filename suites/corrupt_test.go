@@ -2,17 +2,13 @@ package suites
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"touchstone/fixtures"
-	"touchstone/harness/client"
 	"touchstone/harness/coherence"
 	"touchstone/harness/fixture"
-	"touchstone/harness/gate"
 	"touchstone/harness/refserver"
 	"touchstone/harness/refserver/corrupt"
 	"touchstone/harness/verdict"
@@ -46,7 +42,7 @@ func TestCorrupt(t *testing.T) {
 	table := "| fault | what is wrong | settings | without a baseline | beside one | first cause named |\n|---|---|---|---|---|---|\n"
 	for _, f := range corrupt.All() {
 		url := serveCorrupted(t, f.Name)
-		alone, beside := smoke(t, url, set, nil), smoke(t, url, set, base)
+		alone, beside := runOn(t, url, set, "", nil).Verdict, runOn(t, url, set, "", base).Verdict
 		want := verdict.ExitRegression
 		if f.Benign {
 			want = verdict.ExitPass
@@ -75,7 +71,7 @@ func TestCorrupt(t *testing.T) {
 		}
 		table += fmt.Sprintf("| `%s` | %s | %s | %v | %v | %s |\n", f.Name, f.Summary, strings.Join(settings, "<br>"), alone.Status, beside.Status, cause)
 	}
-	compareCorruptDoc(t, table)
+	documented(t, corruptDoc, corruptBegin, corruptEnd, table)
 }
 
 // serveCorrupted starts the reference server on a copy of the tiny model.
@@ -95,53 +91,4 @@ func serveCorrupted(t *testing.T, spec string) string {
 	}
 	t.Cleanup(stop)
 	return url
-}
-
-// smoke judges what the smoke tier says of a server. There is no load: weights
-// are wrong at any.
-func smoke(t *testing.T, url string, set *fixture.Set, base *fixture.Baseline) verdict.Verdict {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "run")
-	run, err := gate.Open(t.Context(), gate.Options{
-		Client: client.Options{BaseURL: url}, Tier: fixture.TierSmoke, Set: set, Baseline: base,
-		Limits: gate.Limits{Concurrency: 8}, Tool: "touchstone", Now: time.Now, Out: dir,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range verdict.Areas() {
-		if _, err := run.Outcome(t.Context(), a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
-	res, err := gate.Judge(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.Verdict
-}
-
-func compareCorruptDoc(t *testing.T, want string) {
-	t.Helper()
-	b, err := os.ReadFile(corruptDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(b), corruptBegin)
-	got, after, ok2 := strings.Cut(rest, corruptEnd)
-	if !ok || !ok2 {
-		t.Fatalf("%s has no table between %q and %q", corruptDoc, corruptBegin, corruptEnd)
-	}
-	if got == want {
-		return
-	}
-	if !*update {
-		t.Fatalf("the table in %s is not what was measured; -update writes it. Measured:\n%s", corruptDoc, want)
-	}
-	if err := os.WriteFile(corruptDoc, []byte(before+corruptBegin+want+corruptEnd+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -156,7 +156,7 @@ func gateEngine(t *testing.T, r real, variants []variant) {
 	var base *fixture.Baseline
 	t.Run("record", func(t *testing.T) {
 		url := start(t, r, variant{})
-		first, second := runOn(t, url, set, nil), runOn(t, url, set, nil)
+		first, second := runOn(t, url, set, "smoke", nil), runOn(t, url, set, "smoke", nil)
 		if first.Verdict.Status == verdict.Fail {
 			t.Errorf("the healthy engine is judged %v without a baseline: %v", first.Verdict.Status, failed(first.Verdict))
 		}
@@ -169,7 +169,7 @@ func gateEngine(t *testing.T, r real, variants []variant) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			began := time.Now()
-			res := runOn(t, start(t, r, v), set, base)
+			res := runOn(t, start(t, r, v), set, "smoke", base)
 			took := time.Since(began).Round(time.Second)
 			if res.Verdict.Status != v.status {
 				t.Errorf("judged %v, want %v: %v", res.Verdict.Status, v.status, failed(res.Verdict))
@@ -237,21 +237,9 @@ func writeTable(t *testing.T, engine string, variants []variant, lines map[strin
 	if !*update {
 		return
 	}
-	from, to := "<!-- "+engine+" -->\n", "<!-- end of "+engine+" -->"
-	b, err := os.ReadFile(enginesDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(b), from)
-	_, after, ok2 := strings.Cut(rest, to)
-	if !ok || !ok2 {
-		t.Fatalf("%s lacks the marks %q and %q", enginesDoc, from, to)
-	}
 	table := "| build | verdict | caught by | first cause named | time |\n|---|---|---|---|---|\n"
 	for _, v := range variants {
 		table += lines[v.name] + "\n"
 	}
-	if err := os.WriteFile(enginesDoc, []byte(before+from+table+to+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	documented(t, enginesDoc, "<!-- "+engine+" -->\n", "<!-- end of "+engine+" -->", table)
 }

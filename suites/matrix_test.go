@@ -3,7 +3,6 @@ package suites
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -88,7 +87,7 @@ func judged(t *testing.T, set *fixture.Set, r row) *gate.Result {
 		t.Fatal(err)
 	}
 	defer stop()
-	return runOn(t, url, set, nil)
+	return runOn(t, url, set, "smoke", nil)
 }
 
 // cells is the row's line in the README.
@@ -127,23 +126,6 @@ func compareReadme(t *testing.T, lines []string) {
 	for _, a := range verdict.Areas() {
 		head, rule = append(head, string(a)), append(rule, "---")
 	}
-	want := "| build | " + strings.Join(head, " | ") + " | cause named |\n|---|" + strings.Join(rule, "|") + "|---|\n" + strings.Join(lines, "\n") + "\n"
-	b, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(b), begin)
-	got, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("README.md has no matrix between %q and %q", begin, end)
-	}
-	if got == want {
-		return
-	}
-	if !*update {
-		t.Fatalf("the matrix in README.md is not what was measured; -update writes it. Measured:\n%s", want)
-	}
-	if err := os.WriteFile(readme, []byte(before+begin+want+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	documented(t, readme, begin, end,
+		"| build | "+strings.Join(head, " | ")+" | cause named |\n|---|"+strings.Join(rule, "|")+"|---|\n"+strings.Join(lines, "\n")+"\n")
 }
