@@ -144,6 +144,12 @@ func TestVLLMTiny(t *testing.T) {
 		{name: "`--max-num-seqs 5`, chunks of 48", flags: []string{"--max-num-seqs", "5", "--max-num-batched-tokens", "48"}, status: verdict.Pass},
 		{name: "attention-output-lost", fault: "attention-output-lost", status: verdict.Fail, cause: verdict.CauseAttentionLost},
 		{name: "qkv-shard-order", fault: "qkv-shard-order", status: verdict.Fail, cause: verdict.CauseWeightsMisplaced},
+		{name: "attention-output-lost:phase=decode", fault: "attention-output-lost:phase=decode", status: verdict.Fail},
+		{name: "gate-up-shard-order", fault: "gate-up-shard-order", status: verdict.Fail},
+		{name: "kv-blocks-of-another", fault: "kv-blocks-of-another", status: verdict.Fail},
+		{name: "nan-token", fault: "nan-token", status: verdict.Fail, cause: verdict.CauseNaN},
+		{name: "rope-base:times=50", fault: "rope-base:times=50", status: verdict.Fail},
+		{name: "slow-1 (benign)", fault: "slow-1", status: verdict.Pass},
 	})
 }
 
