@@ -140,16 +140,6 @@ func (r *Run) SetPlan(plan []Planned) error {
 	return nil
 }
 
-// SetMeta replaces run.json, for what is known only on the way.
-func (r *Run) SetMeta(meta Meta) error {
-	meta.Schema = Schema
-	if err := r.writeJSON(MetaFile, meta); err != nil {
-		return err
-	}
-	r.Meta = meta
-	return nil
-}
-
 // WriteFile puts a file into the folder, all of it or nothing.
 func (r *Run) WriteFile(name string, data []byte) error {
 	if !filepath.IsLocal(name) || filepath.Base(name) != name {

@@ -42,7 +42,7 @@ type Options struct {
 	Salt       int64 // of the load's nonces: another one in each run
 	Now        func() time.Time
 	Progress   func(area verdict.Area, done, total int) // may be nil
-	LoadState  func(load.State)                         // may be nil
+	Load       *load.Progress                           // shows how the load goes; may be nil
 }
 
 // Limits bound what a run costs. Zero means none.
@@ -245,14 +245,6 @@ func (r *Run) planned() []exchange.Planned {
 	return out
 }
 
-// Dir is the run folder.
-func (r *Run) Dir() string { return r.opts.Out }
-
-// Do sends one request outside the plan: warm-up, say. Nothing is kept.
-func (r *Run) Do(ctx context.Context, q exchange.Request) *exchange.Exchange {
-	return r.client.Do(ctx, q)
-}
-
 // collect sends the requests of areas, each once, however often it is called.
 func (r *Run) collect(ctx context.Context, areas []verdict.Area) error {
 	for _, a := range areas {
@@ -285,9 +277,14 @@ func (r *Run) load(ctx context.Context) error {
 	w := r.opts.Workload
 	_, warmup := load.Plan(*w, load.Limits{Salt: r.opts.Salt})
 	var keep error
+	var show func(load.State)
+	if p := r.opts.Load; p != nil {
+		show = p.Report
+		defer p.Close() // whatever comes next on a terminal starts on a line of its own
+	}
 	load.Run(ctx, load.Options{
 		Name: w.Name, Do: r.client.Do, Requests: requests, Warmup: warmup,
-		Concurrency: w.Concurrency, GiveUp: probe.Hopeless, Progress: r.opts.LoadState,
+		Concurrency: w.Concurrency, GiveUp: probe.Hopeless, Progress: show,
 		OnDone: func(x *exchange.Exchange) {
 			if load.IsWarmup(x.Request) || ctx.Err() != nil && x.Failure != nil {
 				return // an interrupted request is not the server's doing

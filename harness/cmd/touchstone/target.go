@@ -152,7 +152,7 @@ func (a *app) options(t targetFlags, s suiteFlags, baseline string) (o gate.Opti
 		Tool: "touchstone " + version, Now: time.Now,
 		Limits:   gate.Limits{Concurrency: s.Concurrency, Requests: s.MaxRequests, Tokens: s.MaxTokens},
 		Salt:     time.Now().UnixNano(),
-		Progress: progress(a), LoadState: loadProgress(a),
+		Progress: progress(a), Load: load.NewProgress(a.stderr, isTerminal(a.stderr)),
 	}, stop, nil
 }
 
@@ -174,12 +174,6 @@ func progress(a *app) func(area verdict.Area, done, total int) {
 			fmt.Fprintf(a.stderr, "touchstone: %s %d/%d\n", area, done, total)
 		}
 	}
-}
-
-// loadProgress shows how a load goes: a line that changes on a terminal, else
-// one every ten seconds.
-func loadProgress(a *app) func(load.State) {
-	return load.NewProgress(a.stderr, isTerminal(a.stderr)).Report
 }
 
 func isTerminal(w io.Writer) bool {
