@@ -42,6 +42,7 @@ type real struct {
 // variant is a build of an engine, and what the gate must say of it.
 type variant struct {
 	name    string
+	model   string   // another file of the model, or
 	corrupt string   // a fault in the weights' file, or
 	fault   string   // a fault in the engine's own code
 	flags   []string // a benign change
@@ -54,6 +55,9 @@ func llama(name, model string) real {
 	return real{name: name, ready: 2 * time.Minute, build: func(t *testing.T, v variant) launch.Build {
 		t.Helper()
 		file := model
+		if v.model != "" {
+			file = must(t, v.model, "make engine-llama")
+		}
 		if v.corrupt != "" {
 			file = filepath.Join(t.TempDir(), "corrupted.gguf")
 			s, err := corrupt.Parse(v.corrupt)
@@ -70,8 +74,8 @@ func llama(name, model string) real {
 	}}
 }
 
-// vllm is vLLM's CPU build on a Hugging Face folder.
-func vllm(name, model string) real {
+// vllm is vLLM's CPU build on a Hugging Face folder, with flags of every build.
+func vllm(name, model string, flags ...string) real {
 	return real{name: name, ready: 5 * time.Minute, build: func(t *testing.T, v variant) launch.Build {
 		t.Helper()
 		dir, err := filepath.Abs(filepath.Join(cacheDir, "vllm"))
@@ -83,7 +87,7 @@ func vllm(name, model string) real {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := launch.Build{Name: "vllm", Path: script, Args: append([]string{dir, model, "{port}", "--served-model-name", "m"}, v.flags...)}
+		b := launch.Build{Name: "vllm", Path: script, Args: slices.Concat([]string{dir, model, "{port}", "--served-model-name", "m"}, flags, v.flags)}
 		if v.fault != "" {
 			b.Env = []string{"TOUCHSTONE_VLLM_FAULT=" + v.fault}
 		}
@@ -125,6 +129,7 @@ func TestLlamaTiny(t *testing.T) {
 	gateEngine(t, llama("llama-server, touchstone-tiny", tinyFile(t)), append([]variant{
 		{name: "healthy, restarted", status: verdict.Pass},
 		{name: "another batch size and thread count", flags: []string{"-b", "64", "-ub", "64", "-t", "1"}, status: verdict.Pass},
+		{name: "F16 instead of F32", model: filepath.Join(cacheDir, "llama", "touchstone-tiny-F16.gguf"), status: verdict.Pass},
 	}, weights()...))
 }
 
@@ -150,6 +155,19 @@ func TestVLLMTiny(t *testing.T) {
 		{name: "nan-token", fault: "nan-token", status: verdict.Fail, cause: verdict.CauseNaN},
 		{name: "rope-base:times=50", fault: "rope-base:times=50", status: verdict.Fail},
 		{name: "slow-1 (benign)", fault: "slow-1", status: verdict.Pass},
+	})
+}
+
+// SmolLM2 runs in float32: a processor without instructions for bfloat16 makes
+// 3 to 13 tokens a second in that, and a smoke tier of two thousand tokens
+// would take a quarter of an hour.
+func TestVLLMSmolLM2(t *testing.T) {
+	float32 := []string{"--dtype", "float32"}
+	gateEngine(t, vllm("vLLM, SmolLM2-135M", "smollm2", float32...), []variant{
+		{name: "healthy, restarted", status: verdict.Pass},
+		{name: "`--max-num-seqs 5`, chunks of 48", flags: []string{"--max-num-seqs", "5", "--max-num-batched-tokens", "48"}, status: verdict.Pass},
+		{name: "attention-output-lost", fault: "attention-output-lost", status: verdict.Fail, cause: verdict.CauseAttentionLost},
+		{name: "qkv-shard-order", fault: "qkv-shard-order", status: verdict.Fail, cause: verdict.CauseWeightsMisplaced},
 	})
 }
 

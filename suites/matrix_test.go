@@ -70,6 +70,11 @@ func TestMatrix(t *testing.T) {
 		lines = append(lines, cells(r, res.Verdict))
 	}
 	for _, f := range fault.All() {
+		// Without a baseline of the same machine a build that is slow from its
+		// first request on looks like a slower machine.
+		if f.Kind == fault.Speed {
+			continue
+		}
 		if !slices.ContainsFunc(matrix, func(r row) bool { return slices.Contains(r.faults, f.Name) }) {
 			t.Errorf("fault %s has no row in the matrix", f.Name)
 		}
