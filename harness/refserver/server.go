@@ -36,7 +36,10 @@ type Config struct {
 	MaxNumBatchedTokens int           // rows of a step; 2,048
 	NumBlocks           int           // of the KV cache, 16 tokens each; default: as many as fit into DefaultCacheBytes
 	MaxModelLen         int           // prompt and generated tokens of a sequence; default: the model's context
-	StepTime            time.Duration // no step of the engine is shorter
+	StepTime            time.Duration // no step of the engine is shorter, but for what the next two and speed faults change
+	PrefillTime         time.Duration // added to StepTime for each prompt token of the step
+	StepJitter          float64       // relative standard deviation of a step's length, which drifts; sched.Engine has the formula
+	Seed                int64         // of the jitter: servers with one seed drift together
 	Grace               time.Duration // how long Serve lets requests finish after its context ended; 30 s
 	Version             string        // of the server; "dev"
 }
@@ -60,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := load(f, cfg)
+	model, paces, err := load(f, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +86,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Grace == 0 {
 		cfg.Grace = 30 * time.Second
 	}
-	engine, trained, err := startEngine(model, tok, &cfg)
+	engine, trained, err := startEngine(model, tok, &cfg, paces)
 	if err != nil {
 		return nil, err
 	}
@@ -117,22 +120,27 @@ func open(cfg Config) (*gguf.File, string, error) {
 	return f, hex.EncodeToString(sum[:4]), nil
 }
 
-// load reads the weights through the hooks of tests and faults.
-func load(f *gguf.File, cfg Config) (*llama.Model, error) {
+// load reads the weights through the hooks of tests and faults. It also returns
+// what faults do to the clock.
+func load(f *gguf.File, cfg Config) (*llama.Model, []sched.Pace, error) {
 	hooks := llama.Hooks{}
+	var paces []sched.Pace
 	if cfg.Hooks != nil {
 		hooks = *cfg.Hooks
 	}
 	for _, spec := range cfg.Faults {
 		setting, err := fault.Parse(spec)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if err := setting.Install(&hooks, f); err != nil {
-			return nil, err
+		if setting.Fault.Kind == fault.Speed {
+			paces = append(paces, setting.Pace())
+		} else if err := setting.Install(&hooks, f); err != nil {
+			return nil, nil, err
 		}
 	}
-	return llama.Load(f, &hooks)
+	model, err := llama.Load(f, &hooks)
+	return model, paces, err
 }
 
 // chatTemplate is nil for a model that has none.
@@ -166,7 +174,7 @@ func parameters(f *gguf.File) int {
 
 // startEngine sizes the cache and starts the engine. It also returns the
 // context that the model was trained for.
-func startEngine(m *llama.Model, tok *token.Tokenizer, cfg *Config) (*sched.Engine, int, error) {
+func startEngine(m *llama.Model, tok *token.Tokenizer, cfg *Config, paces []sched.Pace) (*sched.Engine, int, error) {
 	c := m.Config()
 	if cfg.MaxModelLen == 0 {
 		cfg.MaxModelLen = c.MaxContext
@@ -178,7 +186,8 @@ func startEngine(m *llama.Model, tok *token.Tokenizer, cfg *Config) (*sched.Engi
 		return nil, 0, fmt.Errorf("the model has logits for %d tokens, its vocabulary has %d", c.Vocab, tok.VocabSize())
 	}
 	opt := sched.Options{MaxNumSeqs: cfg.MaxNumSeqs, MaxNumBatchedTokens: cfg.MaxNumBatchedTokens, NumBlocks: cfg.NumBlocks,
-		MaxModelLen: cfg.MaxModelLen, StepTime: cfg.StepTime}
+		MaxModelLen: cfg.MaxModelLen, StepTime: cfg.StepTime, PrefillTime: cfg.PrefillTime,
+		StepJitter: cfg.StepJitter, Seed: cfg.Seed, Paces: paces}
 	if opt.NumBlocks == 0 {
 		block := 4 * 2 * c.Layers * c.KVWidth() * llama.BlockSize // bytes
 		opt.NumBlocks = max(sched.BlocksFor(cfg.MaxModelLen), DefaultCacheBytes/block)

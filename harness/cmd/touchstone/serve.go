@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,13 +26,31 @@ type serveCmd struct {
 	NumBlocks           int           `help:"Blocks of 16 tokens in the KV cache; 0 sizes it from the model."`
 	MaxModelLen         int           `help:"Tokens in a sequence at most; 0 takes the model's own limit."`
 	StepTime            time.Duration `help:"No engine step is shorter, so that a speed can be set."`
+	PrefillTime         time.Duration `help:"Added to --step-time for each prompt token of the step."`
+	StepJitter          percent       `help:"Let --step-time drift by this standard deviation, such as 2%, with a relaxation time of 30 s; servers with one --seed drift together." placeholder:"P%"`
+	Seed                int64         `help:"Seed of --step-jitter." default:"1"`
+}
+
+// percent is a share, written as a percentage.
+type percent float64
+
+// UnmarshalText reads a number and a percent sign.
+func (p *percent) UnmarshalText(text []byte) error {
+	number, ok := strings.CutSuffix(string(text), "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil {
+		return fmt.Errorf("%q is no percentage: write it like 2%% or 0.5%%", text)
+	}
+	*p = percent(v / 100)
+	return nil
 }
 
 func (c *serveCmd) config() refserver.Config {
 	cfg := refserver.Config{
 		GGUF: c.GGUF, ModelName: c.ModelName, Faults: c.Fault,
 		MaxNumSeqs: c.MaxNumSeqs, MaxNumBatchedTokens: c.MaxNumBatchedTokens, NumBlocks: c.NumBlocks,
-		MaxModelLen: c.MaxModelLen, StepTime: c.StepTime, Version: version,
+		MaxModelLen: c.MaxModelLen, StepTime: c.StepTime, PrefillTime: c.PrefillTime,
+		StepJitter: float64(c.StepJitter), Seed: c.Seed, Version: version,
 	}
 	if c.GGUF == "" {
 		cfg.Data = fixtures.Tiny()
@@ -43,7 +62,7 @@ func (c *serveCmd) config() refserver.Config {
 func (c *serveCmd) Run(a *app) error {
 	s, err := refserver.New(c.config())
 	if err != nil {
-		return usage("touchstone faults lists the faults", "%w", err)
+		return usage("touchstone faults lists the faults, touchstone serve --help the other flags", "%w", err)
 	}
 	defer s.Close()
 	l, err := new(net.ListenConfig).Listen(a.ctx, "tcp", c.Addr)
@@ -73,14 +92,14 @@ func (c *faultsCmd) Run(a *app) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(fault.All())
 	}
-	cols := []table.Column{{Title: "fault"}, {Title: "what it does"}, {Title: "settings"}, {Title: "caught by"}, {Title: "reports"}}
+	cols := []table.Column{{Title: "fault"}, {Title: "changes"}, {Title: "what it does"}, {Title: "settings"}, {Title: "caught by"}, {Title: "reports"}}
 	var rows [][]string
 	for _, f := range fault.All() {
 		var settings []string
 		for _, p := range f.Params {
 			settings = append(settings, p.Name+"="+p.Default)
 		}
-		rows = append(rows, []string{f.Name, f.Summary, strings.Join(settings, "\n"), f.Finding, strings.Join(f.Reports, "\n")})
+		rows = append(rows, []string{f.Name, string(f.Kind), f.Summary, strings.Join(settings, "\n"), f.Finding, strings.Join(f.Reports, "\n")})
 	}
 	return table.Render(a.stdout, table.Text, cols, rows, table.Options{MaxWidth: terminalWidth(a)})
 }

@@ -13,6 +13,7 @@ import (
 func attentionOutputLost() Fault {
 	return Fault{
 		Name:    "attention-output-lost",
+		Kind:    Answers,
 		Summary: "attention is computed, then written to a buffer that nobody reads; what is added is zero",
 		Reports: []string{"vllm-project/vllm-ascend#3572", "vllm-project/vllm-ascend#6558"},
 		Finding: "context.insensitive",

@@ -20,7 +20,7 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for spec, want := range map[string][]string{
-		"":                                  {"unknown fault", "known: attention-output-lost, qkv-shard-order"},
+		"":                                  {"unknown fault", "known: attention-output-lost, qkv-shard-order, slow"},
 		"zebra":                             {`unknown fault "zebra"; known:`},
 		"qkv-shard-ordre":                   {`did you mean "qkv-shard-order"?`, "attention-output-lost"},
 		"attention":                         {`did you mean "attention-output-lost"?`},

@@ -16,6 +16,7 @@ import (
 func qkvShardOrder() Fault {
 	return Fault{
 		Name:    "qkv-shard-order",
+		Kind:    Answers,
 		Summary: "the shards of the fused QKV matrix are concatenated in the order in which the file lists them",
 		Reports: []string{
 			"sgl-project/sglang#24321", "vllm-project/vllm#12364", "vllm-project/vllm#41057",

@@ -28,8 +28,13 @@ type Options struct {
 	NumBlocks           int // blocks of the KV cache; required, and enough for MaxModelLen
 	MaxModelLen         int // prompt and generated tokens of a sequence; required
 	EOS                 []int
-	// StepTime paces the engine: no step is shorter.
-	StepTime time.Duration
+	// StepTime paces the engine: no step is shorter, but for what StepJitter
+	// and Paces take off.
+	StepTime    time.Duration
+	PrefillTime time.Duration // added to StepTime for each prompt token of the step
+	StepJitter  float64       // relative standard deviation of a step's length, which drifts
+	Seed        int64         // of the jitter
+	Paces       []Pace        // hooks on the clock, run in this order
 }
 
 // Stats is a snapshot of the engine, and its totals since the start.
@@ -67,6 +72,7 @@ type Engine struct {
 	logits  []float32
 	workers []*worker
 	total   Stats
+	drift   drift
 }
 
 // WithDefaults fills in what is zero and holds the sizes against each other.
@@ -88,10 +94,8 @@ func (o Options) WithDefaults() (Options, error) {
 	case o.NumBlocks < need:
 		return o, fmt.Errorf("num-blocks is %d: a sequence of max-model-len %d needs %d blocks of %d tokens; raise num-blocks or lower max-model-len",
 			o.NumBlocks, o.MaxModelLen, need, llama.BlockSize)
-	case o.StepTime < 0:
-		return o, fmt.Errorf("step-time is %v, it cannot be negative", o.StepTime)
 	}
-	return o, nil
+	return o, o.checkPace()
 }
 
 // New starts an engine.
@@ -102,7 +106,7 @@ func New(m Model, opt Options) (*Engine, error) {
 	}
 	e := &Engine{
 		model: m, opt: opt, promptRows: max(1, promptLogitBytes/4/m.Vocab()), blocks: newBlocks(opt.NumBlocks),
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), drift: drift{seed: opt.Seed},
 	}
 	e.stats.NumBlocks = opt.NumBlocks
 	e.total.NumBlocks = opt.NumBlocks
@@ -304,10 +308,11 @@ func (e *Engine) drop(s *Stream) {
 	}
 }
 
-// pace waits until the step has lasted StepTime; false when the engine is
-// closed meanwhile.
+// pace waits until the step has lasted as long as it has to; false when the
+// engine is closed meanwhile.
 func (e *Engine) pace(start time.Time) bool {
-	rest := e.opt.StepTime - time.Since(start)
+	length := e.length(e.step.describe(), time.Since(start), start)
+	rest := length - time.Since(start)
 	if rest <= 0 {
 		return true
 	}
