@@ -18,7 +18,9 @@ import (
 	"touchstone/harness/client"
 	"touchstone/harness/engine"
 	"touchstone/harness/exchange"
+	"touchstone/harness/fit"
 	"touchstone/harness/fixture"
+	"touchstone/harness/health"
 	"touchstone/harness/load"
 	"touchstone/harness/probe"
 	"touchstone/harness/verdict"
@@ -43,6 +45,7 @@ type Options struct {
 	Now        func() time.Time
 	Progress   func(area verdict.Area, done, total int) // may be nil
 	Load       *load.Progress                           // shows how the load goes; may be nil
+	Tell       func(note string)                        // told what a reader of the numbers must know; may be nil
 }
 
 // Limits bound what a run costs. Zero means none.
@@ -77,11 +80,17 @@ func Open(ctx context.Context, o Options) (*Run, error) {
 	if err := fresh(o.Out); err != nil {
 		return nil, err
 	}
+	if err := openFiles(o); err != nil {
+		return nil, err
+	}
 	target, err := engine.Find(ctx, c, o.Model, o.Wait)
 	if err != nil {
 		return nil, err
 	}
 	if err := comparable(o.Baseline, target, o.ModelAlias); err != nil {
+		return nil, err
+	}
+	if err := fitted(ctx, c, target, &o); err != nil {
 		return nil, err
 	}
 	r := &Run{Target: target, opts: o, client: c, done: map[verdict.Area]bool{}, outcomes: map[verdict.Area]probe.Outcome{}}
@@ -108,6 +117,32 @@ func Open(ctx context.Context, o Options) (*Run, error) {
 		Do: c.Do, Keep: r.folder.Append, Concurrency: max(1, o.Limits.Concurrency), Progress: o.Progress,
 	}
 	return r, nil
+}
+
+// fitted brings the load's prompts to the length that it asks for.
+func fitted(ctx context.Context, c *client.Client, target exchange.Target, o *Options) error {
+	if o.Workload == nil {
+		return nil
+	}
+	w, note, err := fit.Fit(ctx, c, target, *o.Workload, load.Limits{Salt: o.Salt})
+	if err != nil {
+		return err
+	}
+	if o.Workload = &w; note != "" && o.Tell != nil {
+		o.Tell(note)
+	}
+	return nil
+}
+
+// openFiles refuses a load that the process can't hold the connections of.
+func openFiles(o Options) error {
+	if o.Workload == nil {
+		return nil
+	}
+	if err := health.Files(o.Workload.InFlight()); err != nil {
+		return &engine.Error{Kind: engine.Usage, Msg: fmt.Sprintf("workload %s: %v", o.Workload.Name, err)}
+	}
+	return nil
 }
 
 // fresh refuses a run folder that can't take a run, before the server is
@@ -282,19 +317,51 @@ func (r *Run) load(ctx context.Context) error {
 		show = p.Report
 		defer p.Close() // whatever comes next on a terminal starts on a line of its own
 	}
-	load.Run(ctx, load.Options{
-		Name: w.Name, Do: r.client.Do, Requests: requests, Warmup: warmup,
-		Concurrency: w.Concurrency, GiveUp: probe.Hopeless, Progress: show,
-		OnDone: func(x *exchange.Exchange) {
-			if load.IsWarmup(x.Request) || ctx.Err() != nil && x.Failure != nil {
-				return // an interrupted request is not the server's doing
-			}
-			if err := r.folder.Append(x); err != nil && keep == nil {
-				keep = err
-			}
-		},
-	})
-	return keep
+	beside := &observer{from: r.client}
+	lo := load.For(*w, r.opts.Salt, requests, warmup)
+	lo.Measured = func() { beside.begin(ctx) }
+	lo.Do, lo.GiveUp, lo.Progress = r.client.DoAt, probe.Hopeless, show
+	lo.OnDone = func(x *exchange.Exchange) {
+		if load.IsWarmup(x.Request) || ctx.Err() != nil && x.Failure != nil {
+			return // an interrupted request is not the server's doing
+		}
+		if err := r.folder.Append(x); err != nil && keep == nil {
+			keep = err
+		}
+	}
+	res := load.Run(ctx, lo)
+	if ctx.Err() == nil {
+		keep = errors.Join(keep, r.sent(res))
+	}
+	return errors.Join(keep, beside.save(ctx, r.folder))
+}
+
+// sent puts into the plan what only the load could tell: the real answers in
+// the turns of sessions, and where the time was up.
+func (r *Run) sent(res *load.Result) error {
+	was := make(map[string]exchange.Request, len(res.Exchanges))
+	for _, x := range res.Exchanges {
+		was[x.Request.ID] = x.Request
+	}
+	changed := false
+	var plan []exchange.Request
+	for _, p := range r.plan[verdict.Throughput] {
+		x, ok := was[p.ID]
+		switch {
+		case ok:
+			changed = changed || len(x.Messages) != len(p.Messages)
+			plan = append(plan, x)
+		case res.TimeUp && !res.GaveUp:
+			changed = true
+		default:
+			plan = append(plan, p) // it is missing, and the verdict says so
+		}
+	}
+	if !changed {
+		return nil
+	}
+	r.plan[verdict.Throughput] = plan
+	return r.folder.SetPlan(r.planned())
 }
 
 // Outcome collects what the probe of an area reads, and scores it; once,

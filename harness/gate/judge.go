@@ -55,6 +55,7 @@ type Result struct {
 	Meta     exchange.Meta
 	Evidence *probe.Evidence
 	Verdict  verdict.Verdict
+	Load     *Measured          // nil: no load was run
 	Warnings []exchange.Warning // about the folder, not about the build
 }
 
@@ -114,6 +115,9 @@ func Judge(dir string) (*Result, error) {
 		return nil, err
 	}
 	res := &Result{Meta: f.Meta, Evidence: ev, Verdict: probe.Judge(ev, required(f)), Warnings: warnings}
+	if res.Load, err = measure(f, ev, res.Verdict); err != nil {
+		return nil, err
+	}
 	b, err := res.Verdict.JSON()
 	if err != nil {
 		return nil, err

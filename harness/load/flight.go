@@ -1,9 +1,6 @@
 package load
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // flight is the time during which a request was under way.
 type flight struct{ start, end time.Time }
@@ -39,24 +36,9 @@ func busy(fs []flight) time.Duration {
 // Counting by whole seconds, as vLLM's benchmark does, was rejected: a cap of
 // 8 can show as 23.
 func peak(fs []flight) int {
-	type event struct {
-		at   time.Time
-		step int
-	}
-	events := make([]event, 0, 2*len(fs))
-	for _, f := range fs {
-		events = append(events, event{f.start, 1}, event{f.end, -1})
-	}
-	slices.SortFunc(events, func(a, b event) int {
-		if c := a.at.Compare(b.at); c != 0 {
-			return c
-		}
-		return a.step - b.step // ends first
-	})
-	now, most := 0, 0
-	for _, e := range events {
-		now += e.step
-		most = max(most, now)
+	most := 0
+	for _, s := range steps(fs) {
+		most = max(most, s.n)
 	}
 	return most
 }

@@ -2,6 +2,8 @@ package load
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"touchstone/harness/exchange"
@@ -15,6 +17,10 @@ type Metrics struct {
 	Successes int                    `json:"successes"`
 	Empty     int                    `json:"empty"` // successes without any content
 	Failures  map[exchange.Class]int `json:"failures"`
+	// FailedIn counts failures by how far the request had come: connect,
+	// header (no status line), prefill (no content), decode (some content).
+	FailedIn map[string]int `json:"failed_in"`
+	Statuses map[int]int    `json:"statuses"` // failures by HTTP status of 400 and more
 
 	Seconds          *float64 `json:"seconds"`
 	RequestsPerS     *float64 `json:"requests_per_s"`
@@ -24,10 +30,15 @@ type Metrics struct {
 	OutputTokens     *int     `json:"output_tokens"`
 	CachedShare      *float64 `json:"cached_share"` // 0 to 1
 
+	Plateau   *Plateau `json:"plateau"`
+	PerSecond []int    `json:"per_second"` // output tokens by the second after the first start; the last one may be cut short
+	Goodput   *Goodput `json:"goodput"`
+
 	TTFT      *Latency `json:"ttft_ms"`
 	TPOT      *Latency `json:"tpot_ms"`
 	ITL       *Latency `json:"itl_ms"`
 	E2EL      *Latency `json:"e2el_ms"`
+	Normal    *Latency `json:"normalized_ms"` // a token
 	Trailer   *Latency `json:"trailer_ms"`
 	ClientLag *Latency `json:"client_lag_ms"`
 
@@ -39,8 +50,11 @@ type Metrics struct {
 	TokenSource     string         `json:"token_source"`
 	TokenSources    map[string]int `json:"token_sources"` // successes by source; "none" for those without a count
 	TokensPerChunk  *float64       `json:"tokens_per_chunk"`
-	CoalescedShare  *float64       `json:"coalesced_share"` // 0 to 1
+	CoalescedShare  *float64       `json:"coalesced_share"`  // 0 to 1
+	ManyEventReads  *float64       `json:"many_event_reads"` // 0 to 1
 	CountMismatches int            `json:"count_mismatches"`
+
+	ForeignNonces []Leak `json:"foreign_nonces,omitempty"` // replies that hold what another request was sent
 
 	PeakInFlight int      `json:"peak_in_flight"`
 	MeanInFlight *float64 `json:"mean_in_flight"`
@@ -84,12 +98,45 @@ type Lengths struct {
 	Max  int     `json:"max"`
 }
 
+// Goodput is how much of a load met its limits.
+type Goodput struct {
+	SLO   map[string]float64 `json:"slo"` // milliseconds, by the name of the latency in JSON
+	Good  int                `json:"good"`
+	Share float64            `json:"share"`          // of the requests that were sent
+	PerS  *float64           `json:"requests_per_s"` // good ÷ seconds
+}
+
+// Measure computes the metrics of a load of which nothing is known but its
+// exchanges. See How.Measure.
+func Measure(exchanges []*exchange.Exchange) Metrics { return How{}.Measure(exchanges) }
+
 // Measure computes the metrics of a load from its exchanges, in any order.
 // Warm-up requests (see IsWarmup) are left out. What failed is counted by
 // class and adds nothing to throughput, but the time that it took counts.
-func Measure(exchanges []*exchange.Exchange) Metrics {
-	t := newTally()
-	for _, e := range exchanges {
+func (h How) Measure(exchanges []*exchange.Exchange) Metrics {
+	return h.MeasureEach(slices.Values(exchanges))
+}
+
+// MeasureEach is Measure for a load that is larger than the memory. It goes
+// through the exchanges twice and keeps none: of 100,000 with 128 chunks each
+// it holds the gaps and not the 3 GB that they came from.
+func (h How) MeasureEach(exchanges iter.Seq[*exchange.Exchange]) Metrics {
+	t := newTally(h)
+	var sent []*exchange.Exchange
+	for e := range exchanges {
+		if IsWarmup(e.Request) {
+			continue
+		}
+		sent = append(sent, &exchange.Exchange{Request: e.Request})
+		if x := e.Timeline; !x.Start.IsZero() {
+			t.flights = append(t.flights, flight{x.Start, x.Start.Add(x.End)})
+		}
+	}
+	// When the server was fully loaded shows without decoding anything, and
+	// then each reply is decoded once and dropped.
+	t.flow, t.noPlateau = newFlow(t.flights, h)
+	t.canaries = newCanaries(sent)
+	for e := range exchanges {
 		if !IsWarmup(e.Request) {
 			t.add(e)
 		}

@@ -142,7 +142,14 @@ func TestMeasureStreams(t *testing.T) {
 	if m.ITL.P99Interval != nil {
 		t.Error("gaps of one request were taken for independent values")
 	}
-	if len(m.NotMeasured) != 0 {
+	want(t, "normalized", &m.Normal.Mean, (180.0/4+210.0/2)/2)
+	want(t, "reads with several events", m.ManyEventReads, 0)
+	if len(m.PerSecond) != 1 || m.PerSecond[0] != 6 {
+		t.Errorf("tokens by the second: %v, want 6 in the first", m.PerSecond)
+	}
+	// Of two requests nothing is known but their exchanges.
+	wantMissing(t, m, "plateau", "not known how")
+	if len(m.NotMeasured) != 1 {
 		t.Errorf("not measured: %v", m.NotMeasured)
 	}
 }
@@ -200,6 +207,7 @@ func TestMeasureCoalescedChunks(t *testing.T) {
 	e := stream("0001", 0, content(100*ms, "a", ""), content(150*ms, "b", ""), content(150*ms, "c", stop), usage(150*ms, 5, 3, ""))
 	m := Measure([]*exchange.Exchange{e})
 	want(t, "coalesced share", m.CoalescedShare, 0.5)
+	want(t, "reads with several events", m.ManyEventReads, 0.5) // the second of two
 }
 
 func TestMeasureNotStreamed(t *testing.T) {
@@ -274,6 +282,10 @@ func TestMeasureFailures(t *testing.T) {
 		}(),
 		whole("warmup-01", -time.Hour, 100*ms, "abc", counts(4, 10)),
 	})
+	// The failures before a status line and the one after some content.
+	if fmt.Sprint(m.FailedIn) != fmt.Sprint(map[string]int{"header": 3, "decode": 1}) {
+		t.Errorf("failed in %v", m.FailedIn)
+	}
 	if m.Requests != 5 || m.Successes != 1 {
 		t.Errorf("%d requests, %d successes", m.Requests, m.Successes)
 	}
@@ -352,8 +364,17 @@ func TestMetricsJSON(t *testing.T) {
 		t.Errorf("e2el_ms = %v", e2el)
 	}
 	// Every formula belongs to a number, and what is missing is one as well.
+	plateau, _ := json.Marshal(Plateau{})
+	var inPlateau map[string]any
+	if err := json.Unmarshal(plateau, &inPlateau); err != nil {
+		t.Fatal(err)
+	}
 	for name := range Formulas() {
-		if _, has := m[name]; !has && name != "p99_interval" {
+		_, has := m[name]
+		if part, in := strings.CutPrefix(name, "plateau."); in {
+			_, has = inPlateau[part]
+		}
+		if !has && name != "p99_interval" {
 			t.Errorf("a formula is given for %s, which is not there", name)
 		}
 	}

@@ -24,42 +24,174 @@ type Limits struct {
 }
 
 // Plan returns the requests of a workload, and those of its warm-up. Ids
-// ("load/smoke/0001", "load/smoke/warmup-01") and bodies are the same in every
-// run with the same limits. Each {{n}} in a prompt is replaced by a nonce that
-// no other request has. A warm-up request never repeats a prompt that is
-// measured: where the prompt has no {{n}}, a nonce is put before it, since an
-// equal prompt would leave its prefix in the server's cache.
+// ("load/smoke/0001", "load/smoke/warmup-01"; "load/chat/0001/2" is the second
+// turn of a session) and bodies are the same in every run with the same
+// limits. Each {{n}} in a prompt is replaced by a nonce that no other request
+// has. A warm-up request never repeats a prompt that is measured: where the
+// prompt has no {{n}}, a nonce is put before it, since an equal prompt would
+// leave its prefix in the server's cache.
+//
+// The later turns of a session hold what the user says alone: Run puts the
+// turns before and the real answers to them in front.
 func Plan(w fixture.Workload, limits Limits) (requests, warmup []exchange.Request) {
-	n, warm := w.Requests, w.Warmup
+	p := newPlan(w, limits)
+	switch {
+	case w.Trace != nil:
+		for i, t := range w.Trace[:p.n] {
+			requests = append(requests, p.request(i, fmt.Sprintf("%04d", i+1), t.MaxTokens, p.traced(i, t)))
+		}
+		return requests, p.warmup(nil)
+	case len(w.Texts()) == 0:
+		return nil, nil
+	case len(w.Dialogues) > 0:
+		return p.sessions(), p.warmup(firsts(w.Dialogues))
+	}
+	for i := range p.n {
+		requests = append(requests, p.request(i, fmt.Sprintf("%04d", i+1), p.kinds[i].MaxTokens, p.text(i)))
+	}
+	return requests, p.warmup(w.Texts())
+}
+
+// Measurements returns the prompts that have to come to a length in tokens, by
+// their index among the requests and then the warm-up; empty where none has.
+func Measurements(w fixture.Workload, limits Limits) map[int]Sized {
+	p := newPlan(w, limits)
+	out := map[int]Sized{}
+	switch {
+	case w.Trace != nil:
+		for i, t := range w.Trace[:p.n] {
+			nonce := p.nonces.next()
+			if t.PromptTokens > 0 {
+				out[i] = p.tracedSize(i, t, nonce)
+			}
+		}
+	case w.Sized():
+		for i := range p.n + p.warm {
+			out[i] = p.sized(i, p.nonces.next())
+		}
+	}
+	return out
+}
+
+// plan is a workload with its limits, and the random part of it.
+type plan struct {
+	fixture.Workload
+	limits Limits
+	n      int // requests
+	warm   int
+	kinds  []fixture.Length // of the requests and then the warm-up
+	nonces *nonces
+}
+
+func newPlan(w fixture.Workload, limits Limits) *plan {
+	p := &plan{Workload: w, limits: limits, n: w.Count(), warm: w.Warmup, nonces: newNonces(w.Seed, limits.Salt)}
+	if w.Open() && len(w.Dialogues) == 0 {
+		p.n = min(p.n, len(Schedule(w, limits.Salt, p.n))) // the duration may end it
+	}
 	if limits.Requests > 0 {
-		n = min(n, limits.Requests)
+		p.n = min(p.n, limits.Requests)
 	}
 	if limits.Warmup != nil {
-		warm = *limits.Warmup
+		p.warm = *limits.Warmup
 	}
-	texts := w.Texts()
-	if len(texts) == 0 {
-		return nil, nil
+	p.kinds = kinds(w, p.n+p.warm)
+	return p
+}
+
+// text returns the prompt of request i, warm-up after the others.
+func (p *plan) text(i int) string {
+	nonce := p.nonces.next()
+	if i < len(p.Exact) {
+		return p.Exact[i]
 	}
-	nonces := newNonces(w.Seed, limits.Salt)
-	for i := range n {
-		text := strings.ReplaceAll(texts[i%len(texts)], fixture.Nonce, nonces.next())
-		r := request(w, limits, i, text)
-		r.ID = fmt.Sprintf("load/%s/%04d", w.Name, i+1)
-		requests = append(requests, r)
+	if p.Sized() {
+		s := p.sized(i, nonce)
+		return s.Text(s.About(p.Workload))
 	}
-	for i := range warm {
-		text, nonce := texts[i%len(texts)], nonces.next()
-		if strings.Contains(text, fixture.Nonce) {
-			text = strings.ReplaceAll(text, fixture.Nonce, nonce)
-		} else {
-			text = nonce + "\n\n" + text
+	texts := p.Texts()
+	return strings.ReplaceAll(texts[i%len(texts)], fixture.Nonce, nonce)
+}
+
+func (p *plan) sized(i int, nonce string) Sized {
+	texts := p.Texts()
+	group := i % max(1, p.Prefixes)
+	shared := newNonces(p.Seed+1+int64(group), p.limits.Salt).next()
+	return Sized{
+		Length: p.kinds[i], nonce: nonce, group: shared,
+		prompt: strings.ReplaceAll(texts[i%len(texts)], fixture.Nonce, nonce),
+		seed:   uint64(p.Seed) + uint64(i), shared: uint64(p.Seed) + uint64(group),
+	}
+}
+
+// question ends the prompts of a trace that tells no text.
+const question = "Write down what this text tells, one sentence after the other."
+
+func (p *plan) tracedSize(i int, t fixture.Traced, nonce string) Sized {
+	return Sized{
+		Length: fixture.Length{PromptTokens: t.PromptTokens, MaxTokens: t.MaxTokens},
+		nonce:  nonce, prompt: question, seed: uint64(p.Seed) + uint64(i),
+	}
+}
+
+// traced returns the messages of a traced request.
+func (p *plan) traced(i int, t fixture.Traced) any {
+	nonce := p.nonces.next() // one for each, whether it is used or not
+	switch {
+	case len(t.Messages) > 0:
+		return t.Messages
+	case t.PromptTokens == 0:
+		return strings.ReplaceAll(t.Prompt, fixture.Nonce, nonce)
+	case i < len(p.Exact) && p.Exact[i] != "":
+		return p.Exact[i]
+	}
+	s := p.tracedSize(i, t, nonce)
+	return s.Text(s.About(p.Workload))
+}
+
+// sessions plans whole dialogues, as long as they fit into the number of
+// requests; the last one is cut short.
+func (p *plan) sessions() []exchange.Request {
+	var out []exchange.Request
+	for s := 0; len(out) < p.n; s++ {
+		nonce := p.nonces.next()
+		turns := p.Dialogues[s%len(p.Dialogues)]
+		for k := 0; k < len(turns) && len(out) < p.n; k++ {
+			text := strings.ReplaceAll(turns[k], fixture.Nonce, nonce)
+			out = append(out, p.request(len(out), fmt.Sprintf("%04d/%d", s+1, k+1), p.MaxTokens, text))
 		}
-		r := request(w, limits, n+i, text)
-		r.ID = fmt.Sprintf("load/%s/%s%02d", w.Name, warmupMark, i+1)
-		warmup = append(warmup, r)
 	}
-	return requests, warmup
+	return out
+}
+
+func firsts(dialogues [][]string) []string {
+	var out []string
+	for _, d := range dialogues {
+		out = append(out, d[0])
+	}
+	return out
+}
+
+// warmup plans the warm-up. It is sent in a closed loop in any case.
+func (p *plan) warmup(texts []string) (out []exchange.Request) {
+	for i := range p.warm {
+		text := question
+		switch {
+		case p.Sized():
+			text = p.text(p.n + i)
+		default:
+			nonce := p.nonces.next()
+			if len(texts) > 0 {
+				text = texts[i%len(texts)]
+			}
+			if strings.Contains(text, fixture.Nonce) {
+				text = strings.ReplaceAll(text, fixture.Nonce, nonce)
+			} else {
+				text = nonce + "\n\n" + text
+			}
+		}
+		out = append(out, p.request(p.n+i, fmt.Sprintf("%s%02d", warmupMark, i+1), p.kinds[p.n+i].MaxTokens, text))
+	}
+	return out
 }
 
 const warmupMark = "warmup-"
@@ -70,29 +202,34 @@ func IsWarmup(r exchange.Request) bool {
 	return strings.HasPrefix(r.ID, "load/") && found && strings.HasPrefix(last, warmupMark)
 }
 
-// request is one request of the load. Sampling is pinned: what is left to a
-// server's default moves between versions, and throughput with it. Token ids
-// are not asked for, since they would make every chunk larger.
-func request(w fixture.Workload, limits Limits, i int, text string) exchange.Request {
-	most := w.MaxTokens
-	if limits.MaxTokens > 0 {
-		most = min(most, limits.MaxTokens)
+// request is one request of the load; what is its text or its messages.
+// Sampling is pinned: what is left to a server's default moves between
+// versions, and throughput with it. Token ids are not asked for, since they
+// would make every chunk larger.
+func (p *plan) request(i int, id string, most int, what any) exchange.Request {
+	if p.limits.MaxTokens > 0 {
+		most = min(most, p.limits.MaxTokens)
 	}
-	params := map[string]any{"max_tokens": most, "seed": w.Seed + int64(i)}
-	if w.Temperature != nil {
-		params["temperature"] = *w.Temperature
+	params := map[string]any{"max_tokens": most, "seed": p.Seed + int64(i)}
+	if p.Temperature != nil {
+		params["temperature"] = *p.Temperature
 	}
-	if w.IgnoreEOS {
+	if p.IgnoreEOS {
 		params["ignore_eos"] = true
 	}
-	if w.Stream {
+	if p.Stream {
 		params["stream_options"] = map[string]any{"include_usage": true}
 	}
-	r := exchange.Request{Probe: Probe, Case: w.Name, API: w.API, Stream: w.Stream, Params: params}
-	if w.API == exchange.Chat {
-		r.Messages = []exchange.Message{{Role: "user", Content: text}}
-	} else {
-		r.Prompt = text
+	r := exchange.Request{ID: "load/" + p.Name + "/" + id, Probe: Probe, Case: p.Name, API: p.API, Stream: p.Stream, Params: params}
+	switch x := what.(type) {
+	case []exchange.Message:
+		r.API, r.Messages = exchange.Chat, x
+	case string:
+		if p.API == exchange.Chat {
+			r.Messages = []exchange.Message{{Role: "user", Content: x}}
+		} else {
+			r.Prompt = x
+		}
 	}
 	return r
 }

@@ -70,10 +70,11 @@ func (s State) String() string {
 	if s.Warmup {
 		name += " warm-up"
 	}
-	parts := []string{
-		fmt.Sprintf("%d/%d done", s.Done, s.Total),
-		fmt.Sprintf("%d in flight", s.InFlight),
+	done := fmt.Sprintf("%d/%d done", s.Done, s.Total)
+	if s.Limit > 0 && s.Elapsed < s.Limit {
+		done = fmt.Sprintf("%d done", s.Done) // the total is how many there may be at most
 	}
+	parts := []string{done, fmt.Sprintf("%d in flight", s.InFlight)}
 	if s.Tokens != nil && s.Elapsed > 0 {
 		parts = append(parts, fmt.Sprintf("%.0f tok/s", float64(*s.Tokens)/s.Elapsed.Seconds()))
 	}
@@ -81,11 +82,23 @@ func (s State) String() string {
 		parts = append(parts, fmt.Sprintf("%d failed", s.Failed))
 	}
 	parts = append(parts, s.Elapsed.Round(time.Second).String())
-	if s.Done > 0 && s.Done < s.Total {
-		left := time.Duration(float64(s.Elapsed) / float64(s.Done) * float64(s.Total-s.Done))
+	if left := s.left(); left > 0 {
 		parts = append(parts, "about "+left.Round(time.Second).String()+" left")
 	}
 	return strings.TrimSpace(name + ": " + strings.Join(parts, ", "))
+}
+
+// left is how long it will take; 0: there is nothing to tell it from.
+func (s State) left() time.Duration {
+	switch {
+	case s.Done >= s.Total:
+		return 0
+	case s.Limit > s.Elapsed:
+		return s.Limit - s.Elapsed // and what is in flight then
+	case s.Limit > 0 || s.Done == 0:
+		return 0
+	}
+	return time.Duration(float64(s.Elapsed) / float64(s.Done) * float64(s.Total-s.Done))
 }
 
 // glance finds the server's last count of output tokens in a body without

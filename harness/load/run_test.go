@@ -35,7 +35,7 @@ func TestRunHoldsTheCap(t *testing.T) {
 			go func() {
 				finished <- Run(t.Context(), Options{
 					Concurrency: concurrency, Requests: requests(n),
-					Do: func(_ context.Context, r exchange.Request) *exchange.Exchange {
+					Do: func(_ context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
 						inFlight.Add(1)
 						<-leave
 						inFlight.Add(-1)
@@ -62,7 +62,7 @@ func TestRunSendsEachOnceInOrderOfPlan(t *testing.T) {
 	var done []string
 	r := Run(t.Context(), Options{
 		Concurrency: 7, Requests: requests(100),
-		Do: func(_ context.Context, r exchange.Request) *exchange.Exchange {
+		Do: func(_ context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
 			var i int
 			if _, err := fmt.Sscanf(r.ID, "load/w/%d", &i); err != nil {
 				t.Error(err)
@@ -91,7 +91,7 @@ func TestRunWarmsUpFirst(t *testing.T) {
 	phases := ""
 	r := Run(t.Context(), Options{
 		Name: "w", Concurrency: 8, Requests: requests(5), Warmup: warm,
-		Do: func(_ context.Context, r exchange.Request) *exchange.Exchange {
+		Do: func(_ context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
 			if IsWarmup(r) {
 				warmed.Add(1)
 			} else if warmed.Load() != 2 {
@@ -117,7 +117,7 @@ func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := Run(ctx, Options{
 		Concurrency: 2, Requests: requests(10),
-		Do: func(ctx context.Context, r exchange.Request) *exchange.Exchange {
+		Do: func(ctx context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
 			if r.ID == "load/w/0003" {
 				cancel() // Ctrl-C in the middle
 			}
@@ -136,7 +136,7 @@ func TestRunCancelled(t *testing.T) {
 		t.Error("what was done before was lost")
 	}
 	late := Run(ctx, Options{Concurrency: 2, Requests: requests(10), Warmup: requests(1),
-		Do: func(context.Context, exchange.Request) *exchange.Exchange { panic("sent after the end") }})
+		Do: func(context.Context, time.Time, exchange.Request) *exchange.Exchange { panic("sent after the end") }})
 	if late.NotSent != 11 || !late.Interrupted {
 		t.Errorf("%d not sent, want all 11", late.NotSent)
 	}
@@ -144,9 +144,9 @@ func TestRunCancelled(t *testing.T) {
 
 func TestRunGivesUp(t *testing.T) {
 	sent := 0
-	do := func(bad func(i int) bool) func(context.Context, exchange.Request) *exchange.Exchange {
+	do := func(bad func(i int) bool) func(context.Context, time.Time, exchange.Request) *exchange.Exchange {
 		sent = 0
-		return func(_ context.Context, r exchange.Request) *exchange.Exchange {
+		return func(_ context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
 			sent++
 			e := answered(r)
 			if bad(sent) {
@@ -180,7 +180,7 @@ func TestRunPassesOnAPanic(t *testing.T) {
 		}
 	}()
 	Run(t.Context(), Options{Concurrency: 4, Requests: requests(50),
-		Do: func(context.Context, exchange.Request) *exchange.Exchange { panic("nil map") }})
+		Do: func(context.Context, time.Time, exchange.Request) *exchange.Exchange { panic("nil map") }})
 }
 
 // TestRunTellsWhileItWaits uses a fake clock: at 36 s a request, nothing
@@ -190,7 +190,7 @@ func TestRunTellsWhileItWaits(t *testing.T) {
 		var told []State
 		Run(t.Context(), Options{
 			Name: "founding", Concurrency: 4, Requests: requests(4),
-			Do: func(ctx context.Context, r exchange.Request) *exchange.Exchange {
+			Do: func(ctx context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
 				<-time.After(36 * time.Second)
 				return answered(r)
 			},
@@ -213,4 +213,20 @@ func TestRunTellsWhileItWaits(t *testing.T) {
 			t.Errorf("last told %+v", last)
 		}
 	})
+}
+
+// The look at server and client comes after the warm-up and before all else.
+func TestRunMeasured(t *testing.T) {
+	var order []string
+	Run(t.Context(), Options{
+		Concurrency: 1, Requests: requests(2), Warmup: []exchange.Request{{ID: "load/w/warmup-01"}},
+		Measured: func() { order = append(order, "measured") },
+		Do: func(_ context.Context, _ time.Time, r exchange.Request) *exchange.Exchange {
+			order = append(order, r.ID)
+			return answered(r)
+		},
+	})
+	if got := strings.Join(order, " "); got != "load/w/warmup-01 measured load/w/0001 load/w/0002" {
+		t.Errorf("order: %s", got)
+	}
 }

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,26 +10,33 @@ import (
 
 // tally gathers the raw values of a load, exchange by exchange.
 type tally struct {
-	m        Metrics
-	flights  []flight
-	streamed int // successes that were asked to stream
+	m         Metrics
+	how       How
+	flights   []flight
+	flow      *flow
+	noPlateau string
+	canaries  *canaries
+	streamed  int // successes that were asked to stream
 
-	ttft, tpot, itl, e2el, trailer, lag []float64 // milliseconds
+	ttft, tpot, itl, e2el, normal, trailer, lag []float64 // milliseconds
 
 	tokens   []int // of each success that tells
 	byFinish map[string][]int
 	untold   int // successes without a token count
 	chunked  struct{ tokens, chunks int }
 	still    int // gaps of 0
+	reads    struct{ content, many int }
+	good     int
 	prompt   struct{ tokens, untold int }
 	cached   struct{ tokens, of int }
 	told     bool // some success tells its cached tokens
 }
 
-func newTally() *tally {
+func newTally(h How) *tally {
 	return &tally{
+		how: h,
 		m: Metrics{
-			Failures: map[exchange.Class]int{}, TokenSources: map[string]int{},
+			Failures: map[exchange.Class]int{}, FailedIn: map[string]int{}, Statuses: map[int]int{}, TokenSources: map[string]int{},
 			LengthsByFinish: map[string]*Lengths{}, NotMeasured: map[string]string{},
 			Warnings: []string{}, Formulas: Formulas(),
 		},
@@ -41,55 +47,126 @@ func newTally() *tally {
 func (t *tally) add(e *exchange.Exchange) {
 	t.m.Requests++
 	if !e.Timeline.Start.IsZero() {
-		t.flights = append(t.flights, flight{e.Timeline.Start, e.Timeline.Start.Add(e.Timeline.End)})
 		t.lag = append(t.lag, milliseconds(e.Timeline.Sent))
 	}
 	r, f := exchange.Decode(e)
 	if f != nil {
-		t.m.Failures[f.Class]++
+		t.fail(e, r, f)
 		return
 	}
 	t.m.Successes++
-	if r.Answer() == "" {
+	answer := r.Answer()
+	if answer == "" {
 		t.m.Empty++
 	}
-	t.addTokens(e.Request.Stream, r)
-	t.addPrompt(r)
+	t.canaries.read(e.Request.ID, answer)
+	v := latencies{"e2el_ms": milliseconds(e.Timeline.End)}
 	if e.Request.Stream {
 		t.streamed++
-		t.addStream(e, r)
-	} else {
-		t.e2el = append(t.e2el, milliseconds(e.Timeline.End))
+		v = t.addStream(e, r)
+	}
+	t.addTokens(e, r)
+	t.addPrompt(e, r)
+	if n, source := outputTokens(e.Request.Stream, r); source != "" && n > 0 && v.has("e2el_ms") {
+		v["normalized_ms"] = v["e2el_ms"] / float64(n)
+	}
+	t.book(v)
+	if !e.Timeline.Start.IsZero() {
+		t.flow.success(e, v)
 	}
 }
 
-// addStream adds the times of a streamed success.
-func (t *tally) addStream(e *exchange.Exchange, r *exchange.Reply) {
+// fail counts a failure, by its class and by how far the request had come.
+func (t *tally) fail(e *exchange.Exchange, r *exchange.Reply, f *exchange.Failure) {
+	t.m.Failures[f.Class]++
+	if e.Status >= 400 {
+		t.m.Statuses[e.Status]++
+	}
+	switch {
+	case f.Class == exchange.Refused:
+		t.m.FailedIn["connect"]++
+	case e.Status == 0:
+		t.m.FailedIn["header"]++
+	case r == nil || len(contentChunks(r)) == 0:
+		t.m.FailedIn["prefill"]++
+	default:
+		t.m.FailedIn["decode"]++
+	}
+}
+
+// latencies are those of one request in milliseconds, by their name in JSON;
+// what it has not is absent.
+type latencies map[string]float64
+
+func (v latencies) has(name string) bool { _, has := v[name]; return has }
+
+// meets says whether all limits hold. What was not measured meets none: a
+// reply of one token has no time per token, and so no good one.
+func (v latencies) meets(slo map[string]float64) bool {
+	for name, limit := range slo {
+		if x, has := v[name]; !has || x > limit {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *tally) book(v latencies) {
+	for name, to := range map[string]*[]float64{
+		"ttft_ms": &t.ttft, "tpot_ms": &t.tpot, "e2el_ms": &t.e2el, "normalized_ms": &t.normal, "trailer_ms": &t.trailer,
+	} {
+		if x, has := v[name]; has {
+			*to = append(*to, x)
+		}
+	}
+	if v.meets(t.how.SLO) {
+		t.good++
+	}
+}
+
+// addStream takes in the gaps of a streamed success, and returns its latencies.
+func (t *tally) addStream(e *exchange.Exchange, r *exchange.Reply) latencies {
+	v := latencies{}
 	at := contentChunks(r)
 	if len(at) == 0 {
-		return
+		return v
 	}
 	first, last := r.Chunks[at[0]].At, r.Chunks[at[len(at)-1]].At
-	t.ttft = append(t.ttft, milliseconds(first))
-	t.e2el = append(t.e2el, milliseconds(last))
-	t.trailer = append(t.trailer, milliseconds(e.Timeline.End-last))
-	for i := 1; i < len(at); i++ {
-		gap := r.Chunks[at[i]].At - r.Chunks[at[i-1]].At
-		if gap == 0 {
-			t.still++
-		}
-		t.itl = append(t.itl, milliseconds(gap))
-	}
+	v["ttft_ms"], v["e2el_ms"], v["trailer_ms"] = milliseconds(first), milliseconds(last), milliseconds(e.Timeline.End-last)
+	t.addGaps(r, at)
 	// Tokens that all came in one chunk took no time that could be seen.
 	if n, source := outputTokens(true, r); source != "" && len(at) > 1 {
 		if later := n - firstTokens(r, at[0]); later > 0 {
-			t.tpot = append(t.tpot, milliseconds(last-first)/float64(later))
+			v["tpot_ms"] = milliseconds(last-first) / float64(later)
+		}
+	}
+	return v
+}
+
+// addGaps takes in the gaps between chunks, and counts the reads that brought
+// several: chunks of one read have one time.
+func (t *tally) addGaps(r *exchange.Reply, at []int) {
+	t.reads.content++
+	many := false
+	for i := 1; i < len(at); i++ {
+		gap := r.Chunks[at[i]].At - r.Chunks[at[i-1]].At
+		t.itl = append(t.itl, milliseconds(gap))
+		if gap > 0 {
+			t.reads.content++
+			many = false
+			continue
+		}
+		t.still++
+		if !many {
+			t.reads.many++
+			many = true
 		}
 	}
 }
 
 // addTokens counts a success's output tokens.
-func (t *tally) addTokens(streamed bool, r *exchange.Reply) {
+func (t *tally) addTokens(e *exchange.Exchange, r *exchange.Reply) {
+	streamed := e.Request.Stream
 	n, source := outputTokens(streamed, r)
 	if source == "" {
 		t.untold++
@@ -99,6 +176,9 @@ func (t *tally) addTokens(streamed bool, r *exchange.Reply) {
 	t.m.TokenSources[source]++
 	t.tokens = append(t.tokens, n)
 	t.byFinish[r.FinishReason] = append(t.byFinish[r.FinishReason], n)
+	if !e.Timeline.Start.IsZero() {
+		t.flow.addOutput(e, r, n)
+	}
 	if u := r.Usage; u != nil {
 		ids := len(r.TokenIDs)
 		if ids > 0 && ids != u.Completion || u.Completion == 0 && r.Answer() != "" {
@@ -111,19 +191,23 @@ func (t *tally) addTokens(streamed bool, r *exchange.Reply) {
 	}
 }
 
-func (t *tally) addPrompt(r *exchange.Reply) {
+func (t *tally) addPrompt(e *exchange.Exchange, r *exchange.Reply) {
+	n := len(r.PromptTokenIDs)
 	switch {
 	case r.Usage != nil:
-		t.prompt.tokens += r.Usage.Prompt
+		n = r.Usage.Prompt
 		if r.Usage.Cached != nil {
 			t.told = true
 			t.cached.tokens += *r.Usage.Cached
 			t.cached.of += r.Usage.Prompt
 		}
-	case len(r.PromptTokenIDs) > 0:
-		t.prompt.tokens += len(r.PromptTokenIDs)
-	default:
+	case n == 0:
 		t.prompt.untold++
+		return
+	}
+	t.prompt.tokens += n
+	if !e.Timeline.Start.IsZero() {
+		t.flow.addPrompt(e, r, n)
 	}
 }
 
@@ -174,13 +258,15 @@ func (t *tally) metrics() Metrics {
 	m.TTFT, m.TPOT = latency(t.ttft, true), latency(t.tpot, true)
 	m.ITL = latency(t.itl, false)
 	m.E2EL, m.Trailer = latency(t.e2el, true), latency(t.trailer, true)
-	m.ClientLag = latency(t.lag, true)
+	m.Normal, m.ClientLag = latency(t.normal, true), latency(t.lag, true)
+	m.ForeignNonces = t.canaries.leaks()
 	m.Lengths = lengthsOf(t.tokens)
 	for reason, tokens := range t.byFinish {
 		m.LengthsByFinish[reason] = lengthsOf(tokens)
 	}
 	if len(t.itl) > 0 {
 		m.CoalescedShare = ptr(float64(t.still) / float64(len(t.itl)))
+		m.ManyEventReads = ptr(float64(t.reads.many) / float64(t.reads.content))
 	}
 	if t.chunked.chunks > 0 {
 		m.TokensPerChunk = ptr(float64(t.chunked.tokens) / float64(t.chunked.chunks))
@@ -205,9 +291,19 @@ func (t *tally) rates() {
 		m.Seconds = ptr(wall.Seconds())
 		m.MeanInFlight = ptr(busy(t.flights).Seconds() / wall.Seconds())
 	}
+	if len(t.how.SLO) > 0 && m.Requests > 0 {
+		m.Goodput = &Goodput{SLO: t.how.SLO, Good: t.good, Share: float64(t.good) / float64(m.Requests)}
+		if m.Seconds != nil {
+			m.Goodput.PerS = ptr(float64(t.good) / *m.Seconds)
+		}
+	}
 	if m.Successes == 0 {
 		return
 	}
+	if t.untold == 0 {
+		m.PerSecond = t.flow.perSecond
+	}
+	m.Plateau = t.flow.result(t.flights, t.untold == 0, t.prompt.untold == 0)
 	if t.untold == 0 {
 		sum := 0
 		for _, n := range t.tokens {
@@ -242,96 +338,6 @@ func theSource(sources map[string]int) string {
 		}
 	}
 	return one
-}
-
-// explain says why a number is missing.
-func (t *tally) explain() {
-	const nothing = "no request was sent"
-	m := &t.m
-	why := func(missing bool, name, reason string) {
-		if !missing {
-			return
-		}
-		if m.Successes == 0 {
-			reason = "no request succeeded"
-		}
-		if m.Requests == 0 {
-			reason = nothing
-		}
-		m.NotMeasured[name] = reason
-	}
-	noTimes := "no time passed between the first start and the last end"
-	output := fmt.Sprintf("%s no count of output tokens", tells(t.untold))
-	prompt := fmt.Sprintf("%s no count of prompt tokens", tells(t.prompt.untold))
-	rate := noTimes
-	if t.untold > 0 {
-		rate = output
-	}
-	total := rate
-	if t.untold == 0 && t.prompt.untold > 0 {
-		total = prompt
-	}
-	stream, pace, gaps := "no streamed success had content", "no streamed success tells of several tokens in several chunks", "no streamed success had two chunks with content"
-	if t.streamed == 0 {
-		stream, pace, gaps = "not streamed", "not streamed", "not streamed"
-	}
-	if m.Seconds == nil {
-		reason := noTimes
-		if m.Requests == 0 {
-			reason = nothing
-		}
-		m.NotMeasured["seconds"], m.NotMeasured["mean_in_flight"] = reason, reason
-	}
-	why(m.RequestsPerS == nil, "requests_per_s", noTimes)
-	why(m.OutputTokens == nil, "output_tokens", output)
-	why(m.PromptTokens == nil, "prompt_tokens", prompt)
-	why(m.OutputTokensPerS == nil, "output_tokens_per_s", rate)
-	why(m.TotalTokensPerS == nil, "total_tokens_per_s", total)
-	why(m.CachedShare == nil, "cached_share", "the server tells no cached tokens")
-	why(m.TTFT == nil, "ttft_ms", stream)
-	why(m.TPOT == nil, "tpot_ms", pace)
-	why(m.ITL == nil, "itl_ms", gaps)
-	why(m.CoalescedShare == nil, "coalesced_share", gaps)
-	why(m.E2EL == nil, "e2el_ms", stream)
-	why(m.Trailer == nil, "trailer_ms", stream)
-	why(m.ClientLag == nil, "client_lag_ms", "no exchange has a start time")
-	why(m.Lengths == nil, "lengths", output)
-	why(m.TokensPerChunk == nil, "tokens_per_chunk", pace)
-}
-
-func tells(n int) string { return count(n, "success tells", "successes tell") }
-
-// severalTokens is the mean of tokens a chunk from which on a gap between
-// chunks is no longer said to be one between tokens. Tokens that end within a
-// character carry no text of their own and lift the mean a little in scripts
-// other than Latin, so it is not 1.
-const severalTokens = 1.05
-
-// warn says what has to be known with the numbers.
-func (t *tally) warn() {
-	m := &t.m
-	say := func(format string, args ...any) { m.Warnings = append(m.Warnings, fmt.Sprintf(format, args...)) }
-	if m.Empty > 0 {
-		say("%s had no text: their speed says nothing", count(m.Empty, "successful reply", "successful replies"))
-	}
-	if t.untold > 0 {
-		say("%s no count of output tokens, so there is no token rate", tells(t.untold))
-	}
-	switch m.TokenSource {
-	case "chunks":
-		say("the server tells no usage: output tokens are chunks, and there may be more")
-	case "mixed":
-		say("output tokens are counted in different ways: see token_sources")
-	}
-	if m.CountMismatches > 0 {
-		say("usage and token ids differ in %s", count(m.CountMismatches, "reply", "replies"))
-	}
-	if m.TokensPerChunk != nil && *m.TokensPerChunk > severalTokens {
-		say("a chunk holds %.2f tokens on average: itl_ms is the time between chunks, not tokens", *m.TokensPerChunk)
-	}
-	if l := m.E2EL; l != nil && l.P99Interval != nil && l.P99Interval.Hi == nil {
-		say("%s can't bound p99 from above: that takes %d", count(l.N, "value", "values"), l.P99Interval.Needs)
-	}
 }
 
 // p99 returns the interval around the 99th percentile.

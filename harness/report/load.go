@@ -10,11 +10,15 @@ import (
 	"touchstone/harness/fixture"
 	"touchstone/harness/load"
 	"touchstone/harness/report/table"
+	"touchstone/harness/scrape"
 )
 
 // loadTable writes what a load measured: totals, beside somebody else's result
 // of the same workload where there is one, then the latencies.
 func loadTable(w io.Writer, l Load, f table.Format, width int) error {
+	if err := voids(w, l, f, width); err != nil {
+		return err
+	}
 	cols := []table.Column{{Title: "workload " + l.Workload}, {Title: "this run", Align: table.Right}}
 	if l.Reference != nil {
 		cols = append(cols, table.Column{Title: "reference", Align: table.Right})
@@ -41,6 +45,75 @@ func loadTable(w io.Writer, l Load, f table.Format, width int) error {
 	return latencyTable(w, l.Metrics, f, width)
 }
 
+// voids says that the numbers below mean nothing, and why.
+func voids(w io.Writer, l Load, f table.Format, width int) error {
+	p := &printer{w: w}
+	for _, v := range l.Void {
+		text := "VOID " + v.Reason + ": " + v.Text
+		if f == table.Markdown {
+			p.line("- **VOID** %s: %s", v.Reason, escape(v.Text))
+			continue
+		}
+		p.wrap("", text, width)
+	}
+	if len(l.Void) > 0 {
+		p.line("")
+	}
+	return p.err
+}
+
+// plateau are the numbers under full load, or why there are none.
+func plateau(m load.Metrics) []total {
+	p := m.Plateau
+	if p == nil {
+		return nil
+	}
+	rows := []total{
+		{name: "plateau, from / to, s", value: fmt.Sprintf("%.1f / %.1f", p.StartS, p.StartS+p.Seconds)},
+		{name: "output tokens a second in it", value: decimal(p.OutputTokensPerS, 1)},
+		{name: "prompt and output tokens a second in it", value: decimal(p.TotalTokensPerS, 1)},
+	}
+	if t := p.Trend; t != nil {
+		rows = append(rows, total{name: "drift over it", value: fmt.Sprintf("%+.1f %%", 100*t.Change)})
+	}
+	return rows
+}
+
+// counted are the server's own numbers, those that it tells.
+func counted(s scrape.Server) []total {
+	var rows []total
+	for _, r := range []struct {
+		name   string
+		v      *float64
+		digits int
+	}{
+		{"tokens out by the server's /metrics", s.OutputTokens, 0},
+		{"TTFT mean by the server, ms", s.TTFT, 1},
+		{"TPOT mean by the server, ms", s.TPOT, 2},
+		{"prefix cache hits by the server", s.CachedShare, 2},
+		{"tokens a step by drafts", s.AcceptanceLength, 2},
+		{"drafted tokens accepted", s.AcceptanceRate, 2},
+	} {
+		if r.v != nil {
+			rows = append(rows, total{name: r.name, value: decimal(r.v, r.digits)})
+		}
+	}
+	if s.Preemptions != nil && *s.Preemptions > 0 {
+		rows = append(rows, total{name: "preemptions by the server", value: decimal(s.Preemptions, 0)})
+	}
+	return rows
+}
+
+// limits writes SLOs by name: "ttft_ms ≤ 200, tpot_ms ≤ 20".
+func limits(slo map[string]float64) string {
+	var parts []string
+	for name, v := range slo {
+		parts = append(parts, fmt.Sprintf("%s ≤ %g", name, v))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
 type total struct{ name, value, reference string }
 
 func totals(l Load) []total {
@@ -59,6 +132,19 @@ func totals(l Load) []total {
 		{name: "in flight, mean / peak", value: decimal(m.MeanInFlight, 1) + " / " + strconv.Itoa(m.PeakInFlight)},
 		{name: "cached share of the prompts", value: decimal(m.CachedShare, 2)},
 		{name: "tokens counted by", value: m.TokenSource},
+	}
+	rows = append(rows, plateau(m)...)
+	if g := m.Goodput; g != nil {
+		rows = append(rows, total{name: "goodput: " + limits(g.SLO), value: fmt.Sprintf("%.0f %%, %s a second", 100*g.Share, decimal(g.PerS, 2))})
+	}
+	if n := m.TokensPerChunk; n != nil {
+		rows = append(rows, total{name: "tokens a chunk", value: decimal(n, 2)})
+	}
+	if s := l.Server; s != nil {
+		rows = append(rows, counted(*s)...)
+	}
+	if h := l.Health; h != nil {
+		rows = append(rows, total{name: "client: CPU / lag p99, ms", value: fmt.Sprintf("%.0f %% of %d cores / %.1f", 100*h.CPUShare, h.Cores, h.LagP99MS)})
 	}
 	if l.GPUs > 0 {
 		rows = append(rows, total{name: fmt.Sprintf("output tokens a second and GPU (%d)", l.GPUs), value: decimal(m.PerGPU(l.GPUs), 1)})
@@ -104,8 +190,13 @@ func latencyTable(w io.Writer, m load.Metrics, f table.Format, width int) error 
 		{"TPOT (a token after the first)", "tpot_ms", m.TPOT},
 		{"ITL (gap between chunks)", "itl_ms", m.ITL},
 		{"E2EL (to the last token)", "e2el_ms", m.E2EL},
+		{"E2EL of a token of the reply", "", m.Normal},
+		{"lag of the client's send", "", m.ClientLag},
 	} {
 		if r.l == nil {
+			if r.key == "" {
+				continue // what is missing follows from the lines above
+			}
 			why := m.NotMeasured[r.key]
 			if why == "" {
 				why = "not measured"

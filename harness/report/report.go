@@ -10,8 +10,10 @@ import (
 
 	"touchstone/harness/exchange"
 	"touchstone/harness/fixture"
+	"touchstone/harness/health"
 	"touchstone/harness/load"
 	"touchstone/harness/report/table"
+	"touchstone/harness/scrape"
 	"touchstone/harness/verdict"
 )
 
@@ -35,6 +37,9 @@ type Load struct {
 	Metrics   load.Metrics
 	GPUs      int                // 0: not told
 	Reference *fixture.Reference // nil: none
+	Void      []load.Void        // why the numbers mean nothing; empty: they are valid
+	Server    *scrape.Server     // what the server counted meanwhile; nil: not asked
+	Health    *health.Health     // how the client was; nil: not watched
 }
 
 // Format names an output format.

@@ -11,7 +11,9 @@ import (
 
 	"touchstone/harness/exchange"
 	"touchstone/harness/fixture"
+	"touchstone/harness/health"
 	"touchstone/harness/load"
+	"touchstone/harness/scrape"
 	"touchstone/harness/stat"
 	"touchstone/harness/verdict"
 )
@@ -55,6 +57,26 @@ func measured() load.Metrics {
 	}
 }
 
+// voided is a load of which everything is known, and whose numbers are void.
+func voided() Model {
+	m := brokenModel()
+	m.Verdict = verdict.Verdict{Status: verdict.Pass}
+	l := &load.Latency{Summary: stat.Summary{N: 2000, Mean: 50, Min: 10, P50: 49, P90: 70, P99: 90, Max: 99}, P99Interval: &load.Interval{Lo: ptr(88.0), Hi: ptr(93.0), Confidence: 0.95, Needs: 368}}
+	x := &m.Load.Metrics
+	x.TTFT, x.TPOT, x.ITL, x.Normal, x.ClientLag = l, l, l, l, l
+	x.TokensPerChunk = ptr(1.02)
+	x.Plateau = &load.Plateau{StartS: 0.5, Seconds: 4.25, OutputTokensPerS: ptr(7012.34), TotalTokensPerS: ptr(9001.5), Trend: &load.Drift{Bins: 12, BinS: 1, Change: -0.081, P: 0.002}}
+	x.Goodput = &load.Goodput{SLO: map[string]float64{"ttft_ms": 200, "tpot_ms": 20}, Good: 150, Share: 0.5, PerS: ptr(26.1)}
+	m.Load.Reference = nil
+	m.Load.Health = &health.Health{Cores: 2, CPUShare: 0.93, LagP99MS: 21.4}
+	m.Load.Server = &scrape.Server{OutputTokens: ptr(38273.0), TTFT: ptr(47.1), TPOT: ptr(9.871), CachedShare: ptr(0.25), AcceptanceLength: ptr(2.5), AcceptanceRate: ptr(0.5), Preemptions: ptr(3.0)}
+	m.Load.Void = []load.Void{
+		{Reason: load.VoidCPU, Text: "the client used 93 % of its 2 cores, more than 80 %: give it more cores, or make less load"},
+		{Reason: load.VoidTrend, Text: "the output rate changed by -8 % over the plateau"},
+	}
+	return m
+}
+
 func TestGolden(t *testing.T) {
 	passing := brokenModel()
 	passing.Verdict = verdict.Decide([]verdict.Finding{
@@ -71,6 +93,8 @@ func TestGolden(t *testing.T) {
 		"passing.screen.txt":     func(b *bytes.Buffer) error { return Screen(b, passing, 100) },
 		"passing.md":             func(b *bytes.Buffer) error { return Render(b, passing, Markdown, 0) },
 		"report-only.screen.txt": func(b *bytes.Buffer) error { return Screen(b, reportOnly, 100) },
+		"void.txt":               func(b *bytes.Buffer) error { return RenderLoad(b, voided(), 120) },
+		"void.md":                func(b *bytes.Buffer) error { return Render(b, voided(), Markdown, 0) },
 		"load.txt":               func(b *bytes.Buffer) error { return RenderLoad(b, passing, 120) },
 	} {
 		t.Run(name, func(t *testing.T) {

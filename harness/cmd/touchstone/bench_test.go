@@ -41,7 +41,7 @@ func TestBench(t *testing.T) {
 func TestBenchGibberish(t *testing.T) {
 	server := serve(t, refserver.Config{Faults: []string{"qkv-shard-order"}})
 	o, dir := benched(t, server)
-	o.want(t, verdict.ExitRegression, "throughput.coherence", "12/12")
+	o.want(t, verdict.ExitRegression, "throughput.coherence", "12/12", "VOID incorrect")
 	if !failed(verdictOf(t, dir), verdict.ThroughputCoherence) {
 		t.Error("throughput.coherence did not fail")
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"touchstone/harness/exchange"
 	"touchstone/harness/gate"
-	"touchstone/harness/load"
 	"touchstone/harness/report"
 	"touchstone/harness/verdict"
 )
@@ -75,14 +73,9 @@ func model(res *gate.Result) report.Model {
 		Target: res.Meta.Target, Baseline: res.Meta.Baseline, Base: res.Evidence.Baseline, Tier: res.Meta.Tier, Started: res.Meta.Started,
 		Verdict: res.Verdict,
 	}
-	var xs []*exchange.Exchange
-	for _, it := range res.Evidence.In(verdict.Throughput) {
-		if it.Exchange != nil {
-			xs = append(xs, it.Exchange)
-		}
-	}
-	if w := res.Evidence.Workload; w != nil && len(xs) > 0 {
-		m.Load = &report.Load{Workload: w.Name, Metrics: load.Measure(xs), GPUs: res.Meta.GPUs, Reference: w.Reference}
+	if w := res.Evidence.Workload; res.Load != nil {
+		m.Load = &report.Load{Workload: w.Name, Metrics: res.Load.Metrics, GPUs: res.Meta.GPUs, Reference: w.Reference,
+			Void: res.Load.Void(false), Server: res.Load.Server, Health: res.Load.Health}
 	}
 	return m
 }

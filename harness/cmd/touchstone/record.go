@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"touchstone/harness/fixture"
 	"touchstone/harness/gate"
@@ -121,63 +120,4 @@ func (c *recordCmd) store(a *app, dir string, b *fixture.Baseline) error {
 		plural(len(b.Answers), "answer"), b.Noise.Scope, b.Noise.Identical, b.Noise.Answers, b.Noise.Explained, b.Noise.Unexplained)
 	fmt.Fprintln(a.stdout, path)
 	return nil
-}
-
-type benchCmd struct {
-	targetFlags
-	loadFlags
-	Workload    string   `help:"Workload to run." default:"founding" placeholder:"NAME"`
-	Requests    int      `help:"Requests; the workload's own number, if 0."`
-	Concurrency int      `help:"Requests in flight at most; the workload's own number, if 0."`
-	MaxRequests int      `help:"Requests at most."`
-	MaxTokens   int      `help:"Tokens generated in the whole run at most."`
-	Fixtures    []string `help:"Folder with more prompts/ and workloads/." placeholder:"DIR" sep:"none"`
-	Out         string   `help:"Run folder: a new one. Default: reports/<time>." placeholder:"DIR"`
-	DryRun      bool     `help:"Print what would be sent, and send nothing."`
-}
-
-// Run measures throughput. The load's own outputs are read: numbers of a server
-// that talks gibberish, or whose requests failed, are void.
-func (c *benchCmd) Run(a *app) error {
-	s := suiteFlags{Tier: fixture.TierStandard, Fixtures: c.Fixtures, MaxRequests: c.MaxRequests, MaxTokens: c.MaxTokens, Concurrency: 1, DryRun: c.DryRun}
-	if c.Requests < 0 || c.Concurrency < 0 {
-		return usage("leave it out for the workload's own number", "--requests and --concurrency are not negative")
-	}
-	o, stop, err := a.options(c.targetFlags, s, "")
-	if err != nil {
-		return err
-	}
-	defer stop()
-	if o.Workload, err = c.workload(o.Set, c.Workload); err != nil {
-		return err
-	}
-	if o.Workload == nil {
-		return usage("bench without a load measures nothing", "--workload none")
-	}
-	if c.Requests > 0 {
-		o.Workload.Requests = c.Requests
-	}
-	if c.Concurrency > 0 {
-		o.Workload.Concurrency = c.Concurrency
-	}
-	o.GPUs, o.Areas, o.Out = c.GPUs, []verdict.Area{verdict.Throughput}, outDir(c.Out, time.Now())
-	if c.DryRun {
-		return dryRun(a, o)
-	}
-	if err := runSuites(a.ctx, o, verdict.Throughput); err != nil {
-		return kept(a.ctx, o.Out, err)
-	}
-	res, err := gate.Judge(o.Out)
-	if err != nil {
-		return err
-	}
-	m := model(res)
-	if err := report.RenderLoad(a.stdout, m, terminalWidth(a)); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stdout, "\nrun folder: %s\n", o.Out)
-	if res.Verdict.ExitCode == verdict.ExitPass {
-		return nil
-	}
-	return exited(res.Verdict.ExitCode)
 }
