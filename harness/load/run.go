@@ -177,7 +177,8 @@ func (s *senders) closed(ctx, sending context.Context) {
 			if !s.await(sending, time.Duration(slot)*s.Ramp/time.Duration(slots)) {
 				return
 			}
-			for sending.Err() == nil && !s.over() {
+			// ctx too: a context is cancelled before those derived from it are.
+			for ctx.Err() == nil && sending.Err() == nil && !s.over() {
 				i := int(s.next.Add(1)) - 1
 				if i >= len(s.units) {
 					return
@@ -200,7 +201,7 @@ func (s *senders) open(ctx, sending context.Context) {
 	for range min(s.Concurrency, n) {
 		s.spawn(func() {
 			for i := range due {
-				if sending.Err() == nil {
+				if ctx.Err() == nil && sending.Err() == nil {
 					send(i)
 				}
 			}
@@ -272,7 +273,7 @@ func (s *senders) unit(ctx, sending context.Context, i int, intended time.Time) 
 		r := s.requests[at]
 		if k > 0 {
 			intended = time.Now() // the user has the answer and goes on at once
-			if sending.Err() != nil || before.Failure != nil || s.over() {
+			if ctx.Err() != nil || sending.Err() != nil || before.Failure != nil || s.over() {
 				return
 			}
 			r = follow(before, r)
