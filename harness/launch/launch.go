@@ -121,10 +121,31 @@ func (p *Process) Stop() error {
 	}
 	p.signal(syscall.SIGKILL) // workers that outlived it
 	<-p.done
+	p.gone()
 	if err := p.log.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
 	return nil
+}
+
+// burial is how long the kernel may take to end what was killed.
+const burial = time.Second
+
+// gone waits until nobody of the group is left: a worker that was killed holds
+// its port and memory until the kernel has taken it down. Where nobody buries
+// the dead, as in a container without an init, it gives up.
+func (p *Process) gone() {
+	limit := time.NewTimer(burial)
+	defer limit.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for syscall.Kill(-p.cmd.Process.Pid, 0) == nil {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return
+		}
+	}
 }
 
 // signal goes to the whole group. That nobody is left to get it is no error.
