@@ -36,7 +36,8 @@ func newCounter(ctx context.Context, s Server, t exchange.Target, w fixture.Work
 	long := sample(200)
 	if c.api == exchange.Chat {
 		c.chat = true
-		_, c.chat = c.tokenize(ctx, long)
+		n, ok := c.tokenize(ctx, long)
+		c.chat = ok && n > 0 // llama.cpp answers messages with an empty list
 	}
 	n, ok := c.tokenize(ctx, long)
 	if !ok || n == 0 {

@@ -42,9 +42,11 @@ func Fit(ctx context.Context, s Server, t exchange.Target, w fixture.Workload, l
 		most = max(most, i+1)
 	}
 	w.Exact = make([]string, most)
-	off, failure := c.all(ctx, todo, w)
-	if failure != nil {
-		return w, "", failure
+	off, bare := c.all(ctx, todo, w)
+	if bare > 0 {
+		return w, "", &engine.Error{Kind: engine.Usage,
+			Msg:  fmt.Sprintf("%s: a prompt is %d tokens before any filler, more than it shall come to", w.Where(), bare),
+			Hint: fmt.Sprintf("give --prompt-tokens %d or more, or a shorter prompt", bare)}
 	}
 	if err := ctx.Err(); err != nil {
 		return w, "", err
@@ -58,23 +60,22 @@ func Fit(ctx context.Context, s Server, t exchange.Target, w fixture.Workload, l
 	return w, note, nil
 }
 
-// all measures the prompts and counts those that are not exact.
-func (c *counter) all(ctx context.Context, todo map[int]load.Sized, w fixture.Workload) (off int, err error) {
+// all measures the prompts, counts those that are not exact, and returns the
+// longest one that was too long before any filler; 0: none was.
+func (c *counter) all(ctx context.Context, todo map[int]load.Sized, w fixture.Workload) (off, bare int) {
 	work := make(chan int)
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range together {
 		all.Go(func() {
 			for i := range work {
-				text, exact, e := c.fit(ctx, todo[i], w)
+				text, exact, over := c.fit(ctx, todo[i], w)
 				mu.Lock()
 				w.Exact[i] = text
 				if !exact {
 					off++
 				}
-				if e != nil && err == nil {
-					err = e
-				}
+				bare = max(bare, over)
 				mu.Unlock()
 			}
 		})
@@ -86,7 +87,7 @@ func (c *counter) all(ctx context.Context, todo map[int]load.Sized, w fixture.Wo
 	}
 	close(work)
 	all.Wait()
-	return off, err
+	return off, bare
 }
 
 // fits refuses lengths beyond the context.
@@ -128,25 +129,24 @@ func fits(t exchange.Target, w fixture.Workload) error {
 // rounds is how often a text is changed and counted again.
 const rounds = 8
 
-// fit finds the filler of one prompt.
-func (c *counter) fit(ctx context.Context, s load.Sized, w fixture.Workload) (text string, exact bool, err error) {
+// fit finds the filler of one prompt. over is its length without any, where
+// that is too much.
+func (c *counter) fit(ctx context.Context, s load.Sized, w fixture.Workload) (text string, exact bool, over int) {
 	want := s.Length.PromptTokens
 	z := load.Size{Shared: int(c.wordsAToken * float64(w.SharedTokens))}
 	if c.why != "" {
 		z.Words = max(0, int(c.wordsAToken*(float64(want)-c.offset))-z.Shared-len(strings.Fields(s.Text(load.Size{}))))
-		return s.Text(z), false, nil
+		return s.Text(z), false, 0
 	}
 	best, gap := "", math.MaxInt
 	for range rounds {
 		text := s.Text(z)
 		n, ok := c.count(ctx, text)
 		if !ok {
-			return text, false, nil // the server will fail the load, too
+			return text, false, 0 // the server will fail the load, too
 		}
 		if z.Words == 0 && len(z.Pad) == 0 && n > want {
-			return text, false, &engine.Error{Kind: engine.Usage,
-				Msg:  fmt.Sprintf("%s: a prompt is %d tokens before any filler, more than the %d that it shall come to", w.Where(), n, want),
-				Hint: fmt.Sprintf("give --prompt-tokens %d or more, or a shorter prompt", n)}
+			return text, false, n
 		}
 		left := want - n
 		if abs(left) < gap {
@@ -157,7 +157,7 @@ func (c *counter) fit(ctx context.Context, s load.Sized, w fixture.Workload) (te
 		}
 		z = c.nearer(z, left)
 	}
-	return best, gap == 0, nil
+	return best, gap == 0, 0
 }
 
 // nearer changes a size by about so many tokens.

@@ -78,3 +78,16 @@ func TestGlance(t *testing.T) {
 		}
 	}
 }
+
+// Where time ends a load and not a number, it says how much time is left, and
+// no total that nobody expects.
+func TestProgressOfATime(t *testing.T) {
+	s := State{Name: "w", Total: 2000, Done: 30, InFlight: 4, Elapsed: 20 * time.Second, Limit: time.Minute}
+	if got, want := s.String(), "w: 30 done, 4 in flight, 20s, about 40s left"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.Elapsed, s.Total, s.Done, s.InFlight = 61*time.Second, 90, 90, 0
+	if got, want := s.String(), "w: 90/90 done, 0 in flight, 1m1s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
