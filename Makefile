@@ -1,5 +1,5 @@
 # Touchstone. `make demo` shows what it does, `make test` checks it.
-.PHONY: build test demo lint bench baseline clean engine-llama engine-vllm test-engines
+.PHONY: build test demo lint bench baseline clean engine-llama engine-vllm test-engines stat-peer
 
 GO      ?= go
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
@@ -41,6 +41,11 @@ engine-vllm:
 # Gates real engines, healthy and broken. About an hour; -run picks some: make test-engines RUN=Llama
 test-engines:
 	@GINKGO_NO_COLOR=TRUE $(GO) test -json -count 1 -timeout 3h -tags engines -run '$(or $(RUN),Llama|VLLM)' ./suites | $(GO) run ./harness/cmd/tally
+
+# The statistics beside those of inference-doctor, on the same simulated rounds. About four minutes; Python 3.11 or later.
+stat-peer:
+	@test -x $(ENGINES)/peer/bin/inference-doctor || { python3 -m venv $(ENGINES)/peer && $(ENGINES)/peer/bin/pip install -q inference-doctor==0.4.1; }
+	@$(GO) run ./harness/cmd/peer $(ENGINES)/peer
 
 clean:
 	rm -rf bin

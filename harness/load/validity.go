@@ -141,7 +141,7 @@ func (v *validity) tokens() {
 	switch {
 	case m.OutputTokens == nil:
 		v.add(VoidZero, nil, "the output tokens are not known: %s", m.NotMeasured["output_tokens"])
-	case m.Lengths.Min == 0:
+	case m.Lengths != nil && m.Lengths.Min == 0:
 		v.add(VoidZero, numbers{"min": 0, "output_tokens": float64(*m.OutputTokens)}, "there are replies of 0 tokens, %d tokens in all", *m.OutputTokens)
 	case m.Empty == m.Successes:
 		v.add(VoidZero, numbers{"empty": float64(m.Empty)}, "no reply has any text")
