@@ -7,6 +7,7 @@ import (
 
 	"touchstone/harness/exchange"
 	"touchstone/harness/fixture"
+	"touchstone/harness/load/arrival"
 )
 
 // Probe is the value of Request.Probe in every request that a load makes.
@@ -86,7 +87,7 @@ type plan struct {
 func newPlan(w fixture.Workload, limits Limits) *plan {
 	p := &plan{Workload: w, limits: limits, n: w.Count(), warm: w.Warmup, nonces: newNonces(w.Seed, limits.Salt)}
 	if w.Open() && len(w.Dialogues) == 0 {
-		p.n = min(p.n, len(Schedule(w, limits.Salt, p.n))) // the duration may end it
+		p.n = min(p.n, len(arrival.Schedule(w, limits.Salt, p.n))) // the duration may end it
 	}
 	if limits.Requests > 0 {
 		p.n = min(p.n, limits.Requests)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"touchstone/harness/exchange"
 	"touchstone/harness/fixture"
@@ -107,5 +108,13 @@ func TestPlanOnePrompt(t *testing.T) {
 	}
 	if rs[0].Params["ignore_eos"] != true || rs[0].Params["stream_options"] != nil || rs[0].Params["temperature"] != 0.7 {
 		t.Errorf("params %v", rs[0].Params)
+	}
+}
+
+func TestPlanOfATime(t *testing.T) {
+	w := workload()
+	w.Arrival, w.Rate, w.Requests, w.Duration = fixture.Constant, 10, 0, 2*time.Second
+	if rs, _ := Plan(w, Limits{}); len(rs) != 20 {
+		t.Errorf("%d requests are planned, want the 20 that leave", len(rs))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"touchstone/harness/exchange"
 	"touchstone/harness/fixture"
+	"touchstone/harness/load/arrival"
 	"touchstone/harness/load/internal/nap"
 )
 
@@ -27,7 +28,7 @@ type Options struct {
 	// open loop 0 is no limit; one that has to wait for a slot is late, and that
 	// counts.
 	Concurrency int
-	Arrivals    []time.Duration // of sessions, from the start on: see Schedule; nil: a closed loop
+	Arrivals    []time.Duration // of sessions, from the start on: see arrival.Schedule; nil: a closed loop
 	Ramp        time.Duration   // closed loop: slots open one after the other over so long
 	Duration    time.Duration   // no request leaves later; what is in flight is awaited. 0: no limit
 	// GiveUp ends the load when this many requests failed in a row: the server
@@ -51,7 +52,7 @@ type Options struct {
 func For(w fixture.Workload, salt int64, requests, warmup []exchange.Request) Options {
 	return Options{
 		Name: w.Name, Requests: requests, Warmup: warmup, Concurrency: w.Concurrency,
-		Arrivals: Schedule(w, salt, len(sessions(requests))), Ramp: w.Ramp, Duration: w.Duration,
+		Arrivals: arrival.Schedule(w, salt, len(sessions(requests))), Ramp: w.Ramp, Duration: w.Duration,
 	}
 }
 

@@ -37,6 +37,13 @@ The orchestra meets on Thursdays in the room above the bakery.
 After the harvest the fields are ploughed and the geese are let in.
 `), "\n")
 
+// The streams of random numbers of lengths and texts, apart from that of the
+// nonces.
+const (
+	lengthStream = 0x1e
+	textStream   = 0x7e
+)
+
 // wordsAToken is how many English words a token is, about, where no tokenizer
 // can be asked: four characters a token, five and a blank a word.
 const wordsAToken = 0.75

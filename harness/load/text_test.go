@@ -6,6 +6,7 @@ import (
 
 	"touchstone/harness/exchange"
 	"touchstone/harness/fixture"
+	"touchstone/harness/load/arrival"
 )
 
 func sizedWorkload() fixture.Workload {
@@ -124,7 +125,7 @@ func TestPlanTrace(t *testing.T) {
 	if m := Measurements(w, Limits{}); len(m) != 1 || m[2].Length.PromptTokens != 100 {
 		t.Errorf("to be measured: %+v", m)
 	}
-	if at := Schedule(w, 0, 3); at[1] != 2e9 || at[2] != 3e9 {
+	if at := arrival.Schedule(w, 0, 3); at[1] != 2e9 || at[2] != 3e9 {
 		t.Errorf("schedule %v", at)
 	}
 	w.Exact = []string{"", "", "measured"}

@@ -62,7 +62,9 @@ func (t throughputProbe) Score(ev *Evidence) Outcome {
 	if w := ev.Workload; w != nil && len(w.Texts()) >= sameFew {
 		sameAnswer(ev, &o, verdict.ThroughputSame, "prompts of the load", ok(items))
 	}
-	t.recorded(xs, &o)
+	m := load.Measure(xs)
+	t.nonces(ev, m, &o)
+	t.recorded(m, &o)
 	return o
 }
 
@@ -149,9 +151,27 @@ func (throughputProbe) coherent(ev *Evidence, items []Item, o *Outcome) {
 	o.add(f)
 }
 
+// nonces looks for what only another request was sent. One such word is enough:
+// of 64 million, no server finds it by chance, and a leak need not come back.
+// Where all requests have one prompt nobody has a word of his own.
+func (throughputProbe) nonces(ev *Evidence, m load.Metrics, o *Outcome) {
+	if w := ev.Workload; w == nil || !w.Unique() || m.Successes == 0 {
+		return
+	}
+	leaks := m.ForeignNonces
+	f := verdict.Finding{Check: verdict.ThroughputNonces, Status: verdict.Pass, Measured: share(len(leaks), m.Successes), Limit: "0",
+		Summary: "no reply of the load holds the nonce of another request"}
+	if len(leaks) > 0 {
+		first := leaks[0]
+		f.Status, f.Where, f.Evidence = verdict.Fail, first.ID, first.Nonce
+		f.Summary = fmt.Sprintf("%s of the load's replies hold the nonce of another request; the first: %q, which %s was sent",
+			share(len(leaks), m.Successes), first.Nonce, first.Owner)
+	}
+	o.add(f)
+}
+
 // recorded says what was measured. It passes when there is a number.
-func (throughputProbe) recorded(xs []*exchange.Exchange, o *Outcome) {
-	m := load.Measure(xs)
+func (throughputProbe) recorded(m load.Metrics, o *Outcome) {
 	f := verdict.Finding{Check: verdict.ThroughputRecorded, Limit: "recorded, not judged"}
 	if m.OutputTokensPerS == nil || m.RequestsPerS == nil || *m.OutputTokensPerS <= 0 || math.IsNaN(*m.OutputTokensPerS) {
 		f.Summary = "the load gave no throughput"

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +64,38 @@ func TestThroughputOneAnswerForAll(t *testing.T) {
 	l.Workload.Prompts = []string{"a {{n}}"}
 	if fs := find(throughputProbe{}.Score(l.Evidence), verdict.ThroughputSame); len(fs) > 0 {
 		t.Errorf("one prompt got one answer, and that is reported: %+v", fs)
+	}
+}
+
+func TestThroughputForeignNonce(t *testing.T) {
+	const consonants = "bcdfghjklmnpqrstvwxz"
+	nonce := func(i int) string { return "wrtk" + string(consonants[i/20]) + string(consonants[i%20]) }
+	said := func(text func(i int) string) lab {
+		l := loaded(32, text)
+		l.Workload.Prompts = []string{"Note {{n}}. Say something."}
+		for i := range l.Items {
+			q := &l.Items[i].Request
+			q.Messages = []exchange.Message{{Role: "user", Content: "Note " + nonce(i) + ". Say something."}}
+			l.Items[i].Exchange.Request = *q
+		}
+		return l
+	}
+	own := said(func(i int) string { return "Your note is " + nonce(i) + ", and here is something." })
+	status(t, throughputProbe{}.Score(own.Evidence), verdict.ThroughputNonces, verdict.Pass)
+	leak := said(func(i int) string {
+		if i == 7 {
+			return "Your note is " + nonce(8) + ", and here is something."
+		}
+		return fluent(i)
+	})
+	o := throughputProbe{}.Score(leak.Evidence)
+	status(t, o, verdict.ThroughputNonces, verdict.Fail)
+	if f := one(t, o, verdict.ThroughputNonces); f.Where != "load/w/0008" || !strings.Contains(f.Summary, "load/w/0009") {
+		t.Errorf("the leak is told as %+v", f)
+	}
+	// Without nonces there is nothing to look for, and that is no pass.
+	if fs := find(throughputProbe{}.Score(loaded(32, fluent).Evidence), verdict.ThroughputNonces); len(fs) > 0 {
+		t.Errorf("prompts without a nonce are judged: %+v", fs)
 	}
 }
 

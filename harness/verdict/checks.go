@@ -55,6 +55,7 @@ const (
 	ThroughputRequests  = "throughput.requests"    // the requests of the load that failed
 	ThroughputCoherence = "throughput.coherence"   // the load's own outputs, text-checked
 	ThroughputSame      = "throughput.same-answer" // different prompts of the load, one answer
+	ThroughputNonces    = "throughput.nonces"      // what another request of the load was sent, in a reply
 	ThroughputRecorded  = "throughput.recorded"    // the numbers, recorded and not yet judged
 )
 

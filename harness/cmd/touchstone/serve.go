@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,7 +100,7 @@ func (c *faultsCmd) Run(a *app) error {
 		for _, p := range f.Params {
 			settings = append(settings, p.Name+"="+p.Default)
 		}
-		rows = append(rows, []string{f.Name, string(f.Kind), f.Summary, strings.Join(settings, "\n"), f.Finding, strings.Join(f.Reports, "\n")})
+		rows = append(rows, []string{f.Name, string(f.Kind), f.Summary, strings.Join(settings, "\n"), cmp.Or(f.Finding, "nothing yet"), strings.Join(f.Reports, "\n")})
 	}
 	return table.Render(a.stdout, table.Text, cols, rows, table.Options{MaxWidth: terminalWidth(a)})
 }

@@ -202,13 +202,3 @@ func choice(name, summary string, words ...string) spec.Param {
 		return nil
 	}}
 }
-
-// count is a parameter that takes a whole number from least on, or a word.
-func count(name, summary, byDefault string, least int, words ...string) spec.Param {
-	return spec.Param{Name: name, Summary: summary, Default: byDefault, Check: func(v string) error {
-		if n, err := strconv.Atoi(v); !slices.Contains(words, v) && (err != nil || n < least) {
-			return fmt.Errorf("%q is no number from %d on", v, least)
-		}
-		return nil
-	}}
-}

@@ -16,7 +16,7 @@ func layerFrom() Fault {
 		Summary: "a layer holds the tensors of another one",
 		Reports: []string{"vllm-project/vllm#510"},
 		Params: []spec.Param{spec.Layers("1"),
-			count("from", `the layer whose tensors are taken; "last" is the last one`, "last", 0, "last")},
+			spec.Count("from", `the layer whose tensors are taken; "last" is the last one`, "last", 0, "last")},
 		plan: planLayerFrom,
 	}
 }

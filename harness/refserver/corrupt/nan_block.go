@@ -15,7 +15,7 @@ func nanBlock() Fault {
 		Summary: "one block of 32 numbers of one tensor is NaN",
 		Reports: []string{"vllm-project/vllm#13035", "vllm-project/vllm#14126"},
 		Params: []spec.Param{tensorParam("blk.0.ffn_down.weight"),
-			count("block", "which block of 32 numbers, the first one is 0", "0", 0)},
+			spec.Count("block", "which block of 32 numbers, the first one is 0", "0", 0)},
 		plan: planNaNBlock,
 	}
 }

@@ -19,7 +19,7 @@ func rowsByHead() Fault {
 		Summary: "the rows of Q and K are permuted for RoPE with the wrong number of heads",
 		Reports: []string{"vllm-project/vllm#57508"},
 		Params: []spec.Param{spec.Layers("all"),
-			count("heads", `the number of heads that the rows are cut into; "other" takes the key-value heads for Q and the query heads for K, `+
+			spec.Count("heads", `the number of heads that the rows are cut into; "other" takes the key-value heads for Q and the query heads for K, `+
 				`half of the heads where both are the same, and leaves a matrix alone whose rows cannot be cut so`, "other", 1, "other")},
 		plan: planRowsByHead,
 	}

@@ -17,7 +17,7 @@ func rowsByRank() Fault {
 		Summary: "matrices that tensor parallelism cuts by rows hold the rows of the wrong rank",
 		Reports: []string{"vllm-project/vllm-gguf-plugin#103", "vllm-project/vllm#47326"},
 		Params: []spec.Param{spec.Layers("all"),
-			count("ranks", "how many ranks the rows are cut into", "2", 2),
+			spec.Count("ranks", "how many ranks the rows are cut into", "2", 2),
 			choice("part", "Q, K and V, or gate and up, or all of them", "all", "attention", "ffn"),
 			choice("take", "each rank has the shard of the next one, or all have the first one's", "next", "first")},
 		plan: planRowsByRank,

@@ -17,7 +17,7 @@ func scale() Fault {
 		Reports: []string{"flashinfer-ai/flashinfer#3334", "vllm-project/vllm#10656", "vllm-project/vllm#23702"},
 		Params: []spec.Param{tensorParam("blk.0.ffn_down.weight"), {
 			Name: "factor", Summary: "what the scales are multiplied with", Default: "16", Check: checkFactor},
-			count("every", "which blocks: 1 takes all, 2 every second one, and so on", "1", 1)},
+			spec.Count("every", "which blocks: 1 takes all, 2 every second one, and so on", "1", 1)},
 		plan: planScale,
 	}
 }

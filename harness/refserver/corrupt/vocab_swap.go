@@ -16,7 +16,7 @@ func vocabSwap() Fault {
 		Summary: "pairs of ordinary tokens of the vocabulary have changed places",
 		Reports: []string{"vllm-project/vllm#14232"},
 		Params: []spec.Param{
-			count("pairs", `how many pairs, drawn at random; "all" leaves no ordinary token in its place, but for one of an odd number`, "all", 1, "all"),
+			spec.Count("pairs", `how many pairs, drawn at random; "all" leaves no ordinary token in its place, but for one of an odd number`, "all", 1, "all"),
 			seedParam()},
 		plan: planVocabSwap,
 	}

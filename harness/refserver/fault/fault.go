@@ -31,7 +31,7 @@ type Fault struct {
 	Kind    Kind     `json:"kind"`
 	Summary string   `json:"summary"` // what goes wrong, in one sentence
 	Reports []string `json:"reports"` // public reports of this defect in real engines
-	Finding string   `json:"finding"` // the check that must catch it
+	Finding string   `json:"finding"` // the check that must catch it; empty for one of speed, which no check judges yet
 	Params  []Param  `json:"params"`  // how it can be weakened or moved
 
 	// Of install and pace a fault has the one of its kind.
@@ -73,8 +73,8 @@ func (s Setting) Pace() sched.Pace {
 }
 
 // Install adds the fault, one of answers, to h, for the model in f. Hooks that
-// are set already run first. A fault that would change nothing about this model is an error: a
-// build must never be called faulty that is not.
+// are set already run first. A fault that would change nothing about this model
+// is an error: a build must never be called faulty that is not.
 func (s Setting) Install(h *llama.Hooks, f *gguf.File) error {
 	if s.Fault.Name == "" {
 		return fmt.Errorf("the zero Setting has no fault; make one with Parse")

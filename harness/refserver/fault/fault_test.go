@@ -111,7 +111,7 @@ func TestEveryFaultIsDescribed(t *testing.T) {
 	}
 	report := regexp.MustCompile(`^[\w.-]+/[\w.-]+#\d+$`)
 	for i, f := range all {
-		if f.Name == "" || f.Summary == "" || f.Finding == "" || (f.install == nil) == (f.Kind == Answers) || (f.pace == nil) == (f.Kind == Speed) || len(f.Reports) == 0 {
+		if f.Name == "" || f.Summary == "" || (f.Finding == "") != (f.Kind == Speed) || (f.install == nil) == (f.Kind == Answers) || (f.pace == nil) == (f.Kind == Speed) || len(f.Reports) == 0 {
 			t.Errorf("fault %q lacks a field: %+v", f.Name, f)
 		}
 		if i > 0 && all[i-1].Name >= f.Name {

@@ -22,19 +22,6 @@ func percentParam(byDefault string) Param {
 	}
 }
 
-// countParam is a number of things, at least least.
-func countParam(name, summary, byDefault string, least int) Param {
-	return Param{
-		Name: name, Summary: summary, Default: byDefault,
-		Check: func(value string) error {
-			if n, err := strconv.Atoi(value); err != nil || n < least {
-				return fmt.Errorf("%q is no whole number of %d or more", value, least)
-			}
-			return nil
-		},
-	}
-}
-
 // percent and count read values that have been checked.
 func percent(values map[string]string) float64 {
 	p, _ := strconv.ParseFloat(values["percent"], 64)

@@ -20,8 +20,7 @@ func slow() Fault {
 			"sgl-project/sglang#24563", "sgl-project/sglang#28300", "vllm-project/vllm#24082", "vllm-project/vllm#31030",
 			"vllm-project/vllm#4210",
 		},
-		Finding: "throughput.slower",
-		Params:  []Param{percentParam("5")},
+		Params: []Param{percentParam("5")},
 		pace: func(values map[string]string) sched.Pace {
 			p := percent(values)
 			return func(_ sched.Step, d time.Duration) time.Duration { return longer(d, p) }

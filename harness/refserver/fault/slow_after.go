@@ -3,6 +3,7 @@ package fault
 import (
 	"time"
 
+	"touchstone/harness/refserver/internal/spec"
 	"touchstone/harness/refserver/sched"
 )
 
@@ -14,8 +15,7 @@ func slowAfter() Fault {
 		Kind:    Speed,
 		Summary: "once a prompt of more than so many tokens was computed, every later step takes longer",
 		Reports: []string{"ollama/ollama#7717"},
-		Finding: "throughput.history",
-		Params:  []Param{percentParam("200"), countParam("above", "tokens of a prompt that leaves no trace", "256", 0)},
+		Params:  []Param{percentParam("200"), spec.Count("above", "tokens of a prompt that leaves no trace", "256", 0)},
 		pace: func(values map[string]string) sched.Pace {
 			p, above := percent(values), count(values, "above")
 			stuck := false

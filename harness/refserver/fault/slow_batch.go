@@ -3,6 +3,7 @@ package fault
 import (
 	"time"
 
+	"touchstone/harness/refserver/internal/spec"
 	"touchstone/harness/refserver/sched"
 )
 
@@ -14,8 +15,7 @@ func slowBatch() Fault {
 		Kind:    Speed,
 		Summary: "steps of more than so many sequences take longer",
 		Reports: []string{"sgl-project/sglang#5527", "vllm-project/vllm#35048", "vllm-project/vllm#51663"},
-		Finding: "throughput.slower",
-		Params:  []Param{percentParam("5"), countParam("above", "sequences that a step may hold and be as fast as ever", "64", 0)},
+		Params:  []Param{percentParam("5"), spec.Count("above", "sequences that a step may hold and be as fast as ever", "64", 0)},
 		pace: func(values map[string]string) sched.Pace {
 			p, above := percent(values), count(values, "above")
 			return func(s sched.Step, d time.Duration) time.Duration {

@@ -16,7 +16,6 @@ func slowLength() Fault {
 		Kind:    Speed,
 		Summary: "a step takes longer with every hundred tokens of the longest sequence in it",
 		Reports: []string{"sgl-project/sglang#34740"},
-		Finding: "throughput.position",
 		Params:  []Param{percentParam("300")},
 		pace: func(values map[string]string) sched.Pace {
 			p := percent(values)

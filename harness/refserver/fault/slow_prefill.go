@@ -3,6 +3,7 @@ package fault
 import (
 	"time"
 
+	"touchstone/harness/refserver/internal/spec"
 	"touchstone/harness/refserver/sched"
 )
 
@@ -15,8 +16,7 @@ func slowPrefill() Fault {
 		Kind:    Speed,
 		Summary: "steps that compute a prompt of more than so many tokens take longer",
 		Reports: []string{"sgl-project/sglang#5396", "vllm-project/vllm#48803"},
-		Finding: "throughput.slower",
-		Params:  []Param{percentParam("5"), countParam("above", "tokens of a prompt that is as fast as ever", "512", 0)},
+		Params:  []Param{percentParam("5"), spec.Count("above", "tokens of a prompt that is as fast as ever", "512", 0)},
 		pace: func(values map[string]string) sched.Pace {
 			p, above := percent(values), count(values, "above")
 			return func(s sched.Step, d time.Duration) time.Duration {

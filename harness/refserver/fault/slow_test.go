@@ -75,8 +75,8 @@ func TestSpeedFaultsRefuse(t *testing.T) {
 		"slow:percent=-100":      "no percentage",
 		"slow:percent=NaN":       "no percentage",
 		"slow:percent=5%":        "no percentage",
-		"slow-batch:above=-1":    "no whole number of 0",
-		"slow-prefill:above=1.5": "no whole number",
+		"slow-batch:above=-1":    "no number from 0 on",
+		"slow-prefill:above=1.5": "no number from 0 on",
 	} {
 		_, err := Parse(given)
 		wantError(t, err, given, want)

@@ -15,5 +15,6 @@ const Early = 2 * time.Millisecond
 // dispatcher does it.
 func For(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	syscall.Nanosleep(&t, nil) //nolint:errcheck,gosec // a signal that ends it early makes the caller nap again
+	for syscall.Nanosleep(&t, &t) == syscall.EINTR { // a signal, as the scheduler sends; t is what is left
+	}
 }

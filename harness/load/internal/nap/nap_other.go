@@ -8,4 +8,5 @@ import "time"
 // that is recorded shows what they do.
 const Early = 0
 
+// For sleeps for a short time.
 func For(d time.Duration) { <-time.After(d) }

@@ -9,6 +9,7 @@ package spec
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -118,4 +119,14 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Count is a parameter that takes a whole number from least on, or a word.
+func Count(name, summary, byDefault string, least int, words ...string) Param {
+	return Param{Name: name, Summary: summary, Default: byDefault, Check: func(v string) error {
+		if n, err := strconv.Atoi(v); !slices.Contains(words, v) && (err != nil || n < least) {
+			return fmt.Errorf("%q is no number from %d on", v, least)
+		}
+		return nil
+	}}
 }

@@ -1,4 +1,5 @@
-package load
+// Package arrival says when the requests of an open loop leave.
+package arrival
 
 import (
 	"math"
@@ -25,7 +26,7 @@ func Schedule(w fixture.Workload, salt int64, n int) []time.Duration {
 	case w.Arrival == fixture.Replay:
 		return replayed(w, n)
 	}
-	gap := gaps(w, rand.New(rand.NewPCG(uint64(w.Seed), uint64(salt)^scheduleStream)))
+	gap := gaps(w, rand.New(rand.NewPCG(uint64(w.Seed), uint64(salt)^stream)))
 	out := make([]time.Duration, 0, n)
 	at := 0.0
 	if w.Arrival != fixture.Constant {
@@ -42,13 +43,9 @@ func Schedule(w fixture.Workload, salt int64, n int) []time.Duration {
 	return out
 }
 
-// The streams of random numbers of a workload's parts: one more nonce must not
-// move an arrival.
-const (
-	scheduleStream = 0x5c
-	lengthStream   = 0x1e
-	textStream     = 0x7e
-)
+// stream keeps these random numbers apart from those of prompts and lengths:
+// one more nonce must not move an arrival.
+const stream = 0x5c
 
 // gaps draws the gaps between arrivals, with a mean of 1.
 func gaps(w fixture.Workload, rng *rand.Rand) func() float64 {

@@ -1,4 +1,4 @@
-package load
+package arrival
 
 import (
 	"fmt"
@@ -11,9 +11,7 @@ import (
 )
 
 func open(arrival string, rate float64) fixture.Workload {
-	w := workload()
-	w.Arrival, w.Rate = arrival, rate
-	return w
+	return fixture.Workload{Name: "w", Requests: 32, Seed: 7, Arrival: arrival, Rate: rate}
 }
 
 func TestScheduleConstant(t *testing.T) {
@@ -22,7 +20,7 @@ func TestScheduleConstant(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if Schedule(workload(), 0, 5) != nil {
+	if Schedule(open(fixture.Closed, 0), 0, 5) != nil {
 		t.Error("a closed loop has a schedule")
 	}
 }
@@ -113,10 +111,6 @@ func TestScheduleEndsWithTheDuration(t *testing.T) {
 	w.Duration = 2 * time.Second
 	if got := Schedule(w, 0, 1000); len(got) != 20 || got[19] >= w.Duration {
 		t.Errorf("%d requests, want 20 within 2 s", len(got))
-	}
-	w.Requests = 0
-	if rs, _ := Plan(w, Limits{}); len(rs) != 20 {
-		t.Errorf("%d requests are planned, want the 20 that leave", len(rs))
 	}
 }
 
